@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -145,6 +146,38 @@ func TestWatchBadStreams(t *testing.T) {
 			watchAll(t, s, []NodeFacts{open, cordoned})
 		})
 	}
+}
+
+// refusing is an API server that nobody reaches, and counts who tries.
+type refusing func()
+
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	r()
+	return nil, errors.New("unreachable")
+}
+
+// TestPausesGrowUpToHalfAMinute: from one failure to the next, each up to twice as long as the one before.
+func TestPausesGrowUpToHalfAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reader(t, "http://api")
+		ctx, cancel := context.WithCancel(t.Context())
+		var asked []time.Time
+		r.http = &http.Client{Transport: refusing(func() {
+			if asked = append(asked, time.Now()); len(asked) == 10 {
+				cancel()
+			}
+		})}
+		if err := r.Watch(ctx, func(NodeFacts) { t.Error("facts from nowhere") }); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		most := firstPause
+		for i := range asked[1:] {
+			if pause := asked[i+1].Sub(asked[i]); pause < most/2 || pause > most {
+				t.Errorf("pause %d is %v, expected %v to %v", i+1, pause, most/2, most)
+			}
+			most = min(2*most, 30*time.Second)
+		}
+	})
 }
 
 func TestWatchEndsWithItsContext(t *testing.T) {
