@@ -63,6 +63,29 @@ func TestLogSaysHowAVerbEnded(t *testing.T) {
 	}
 }
 
+// TestCallEndsItsConnection: the daemon sees that the caller is gone once it has the answer, not only when the process
+// ends.
+func TestCallEndsItsConnection(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l := must.Get(ipc.Listen(path))(t)
+	defer l.Close()
+	gone := make(chan (<-chan struct{}), 1)
+	go func() {
+		if p, err := l.Accept(); err == nil {
+			_, _, _ = p.Read()
+			_ = p.Write(&ipc.Response{})
+			gone <- p.Gone()
+		}
+	}()
+	const bound = 20 * time.Second
+	must.Get(call(path, &ipc.Request{Verb: ipc.Status}, bound, nil))(t)
+	select {
+	case <-<-gone:
+	case <-time.After(bound):
+		t.Error("the connection stays open")
+	}
+}
+
 func TestPipeOf(t *testing.T) {
 	f := must.Get(pipeOf([]byte("what is said")))(t)
 	defer f.Close()
