@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -14,16 +15,11 @@ func TestThreadLeavesItsNamespace(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a network namespace needs root")
 	}
-	done := make(chan struct{})
-	defer close(done)
-	for range 2 * runtime.NumCPU() {
+	var done atomic.Bool
+	defer done.Store(true)
+	for range 2 * runtime.NumCPU() { // nobody has a processor to himself
 		go func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+			for !done.Load() {
 			}
 		}()
 	}
