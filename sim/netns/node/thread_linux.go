@@ -27,19 +27,22 @@ func onThread(f func() error) error {
 	return <-failed
 }
 
-// abroad runs f on a thread that may enter another network namespace, and takes it back before it returns: the thread ends some
-// time later on a busy machine, and would keep that namespace alive until then.
+// abroad runs f on a thread that may enter another network namespace.
 func abroad(f func() error) error {
-	return onThread(func() error {
-		home, err := os.Open("/proc/thread-self/ns/net")
-		if err != nil {
-			return err
-		}
-		defer home.Close()
-		err = f()
-		if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
-			err = errors.Join(err, fmt.Errorf("return to the network namespace of before: %w", back))
-		}
+	return onThread(func() error { return returning(f) })
+}
+
+// returning takes the calling thread back to its network namespace after f: a thread ends some time after it has answered, and would
+// keep another one alive until then.
+func returning(f func() error) error {
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
 		return err
-	})
+	}
+	defer home.Close()
+	err = f()
+	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		err = errors.Join(err, fmt.Errorf("return to the network namespace of before: %w", back))
+	}
+	return err
 }

@@ -1,51 +1,36 @@
 package node
 
 import (
+	"errors"
 	"os"
-	"path/filepath"
-	"runtime"
-	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestThreadLeavesItsNamespace: when f has returned, no thread is in the namespace that f made, however late the kernel ends threads.
-func TestThreadLeavesItsNamespace(t *testing.T) {
+// TestThreadReturns: whatever f has entered, the thread is where it was, and f's error is told.
+func TestThreadReturns(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a network namespace needs root")
 	}
-	var done atomic.Bool
-	defer done.Store(true)
-	for range 2 * runtime.NumCPU() { // nobody has a processor to himself
-		go func() {
-			for !done.Load() {
-			}
-		}()
-	}
-	late := 0
-	for range 200 {
-		var made string
-		err := abroad(func() (err error) {
-			if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
-				made, err = os.Readlink("/proc/thread-self/ns/net")
-			}
+	const own = "/proc/thread-self/ns/net"
+	broke := errors.New("f")
+	var before, inside, after string
+	err := onThread(func() (err error) {
+		if before, err = os.Readlink(own); err != nil {
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
-		tasks, err := filepath.Glob("/proc/self/task/*/ns/net")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, task := range tasks {
-			if in, _ := os.Readlink(task); in == made {
-				late++
+		err = returning(func() error {
+			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+				return err
 			}
-		}
-	}
-	if late > 0 {
-		t.Errorf("after %d of 200 calls a thread was still in the namespace", late)
+			inside, _ = os.Readlink(own)
+			return broke
+		})
+		after, _ = os.Readlink(own)
+		return err
+	})
+	if err != broke || inside == before || after != before {
+		t.Errorf("%v; from %s to %s, and then %s", err, before, inside, after)
 	}
 }
