@@ -43,7 +43,8 @@ func (d *nodeDaemon) recorded(no int, line []byte) {
 	d.n.Changed = true
 	if err := l.Step(line); err != nil {
 		d.n.disagree("replay: %v", err)
-		d.n.w.fail(fmt.Errorf("%s: the daemon does not decide as the core does%s: %w", d.n.Name(), builds(d.n.w.parts.Ipamd), err))
+		w := d.n.w
+		w.fail(fmt.Errorf("%s: the daemon does not decide as the core does%s: %w", d.n.Name(), builds(w.parts.Ipamd), err))
 	}
 }
 
