@@ -47,16 +47,20 @@ func TestRecordedMAC(t *testing.T) {
 	}
 }
 
-// TestInitTakesTheMACFromMetadata: where it answers, nothing else is asked.
-func TestInitTakesTheMACFromMetadata(t *testing.T) {
-	const mac = "02:00:00:00:00:01"
+// metadataOf is the instance metadata of a node whose one interface, with this MAC, has so many secondary addresses from 10.0.0.20 on.
+func metadataOf(mac string, addresses int) http.Handler {
 	leaves := map[string]string{"instance-id": "i-1", "instance-type": "m5.large", "placement/availability-zone": "us-west-2a", "mac": mac,
 		"local-ipv4": "10.0.0.10", "network/interfaces/macs/": mac + "/"}
-	for leaf, text := range map[string]string{"interface-id": "eni-1", "device-number": "0", "local-ipv4s": "10.0.0.10", "security-group-ids": "sg-1",
+	own := "10.0.0.10"
+	for a := netip.MustParseAddr("10.0.0.20"); addresses > 0; a = a.Next() {
+		own += "\n" + a.String()
+		addresses--
+	}
+	for leaf, text := range map[string]string{"interface-id": "eni-1", "device-number": "0", "local-ipv4s": own, "security-group-ids": "sg-1",
 		"vpc-ipv4-cidr-blocks": "10.0.0.0/16", "subnet-id": "subnet-1", "subnet-ipv4-cidr-block": "10.0.0.0/24"} {
 		leaves["network/interfaces/macs/"+mac+"/"+leaf] = text
 	}
-	md := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "21600")
 		text, ok := leaves[strings.TrimPrefix(q.URL.Path, "/latest/meta-data/")]
 		switch {
@@ -67,15 +71,20 @@ func TestInitTakesTheMACFromMetadata(t *testing.T) {
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
-	}))
+	})
+}
+
+// TestInitTakesTheMACFromMetadata: where it answers, nothing else is asked.
+func TestInitTakesTheMACFromMetadata(t *testing.T) {
+	md := httptest.NewServer(metadataOf(primaryMAC0, 0))
 	t.Cleanup(md.Close)
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", md.URL)
 	ctx, end := context.WithTimeout(t.Context(), soon)
 	defer end()
 	dir := t.TempDir()
 	s := &settings.Settings{RunDir: dir, Checkpoint: filepath.Join(dir, "ipam.json"), HTTPTimeout: soon}
-	if got, err := primaryMAC(ctx, s, slogTo(&buffer{})); err != nil || got != mac {
-		t.Errorf("found %q, %v; expected %s", got, err, mac)
+	if got, err := primaryMAC(ctx, s, slogTo(&buffer{})); err != nil || got != primaryMAC0 {
+		t.Errorf("found %q, %v; expected %s", got, err, primaryMAC0)
 	}
 }
 
