@@ -36,7 +36,7 @@ func appendTo(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() < maxLog {
+	if st, err := f.Stat(); err != nil || st.Size() < maxLog { // what is no file has no size
 		return f, nil
 	}
 	f.Close()

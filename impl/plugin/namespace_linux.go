@@ -82,9 +82,6 @@ func isOwn(st *unix.Stat_t) bool {
 // namespaceInode is what DEL tells of CNI_NETNS: 0 when it is empty or names no namespace any more, which a DEL does not
 // mind.
 func namespaceInode(path string) (inode uint64, own bool) {
-	if path == "" {
-		return 0, false
-	}
 	f, st, err := openNamespace(path)
 	if err != nil {
 		return 0, false

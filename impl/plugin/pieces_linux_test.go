@@ -265,6 +265,33 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestVerbSaysItsSubject: the pod where CNI_ARGS names one, the attachment where there is one, the network otherwise.
+func TestVerbSaysItsSubject(t *testing.T) {
+	att := ipam.Attachment{Network: "aws-cni", ContainerID: "c1", IfName: "eth0"}
+	for want, v := range map[string]*verb{
+		"cni add default/web (aws-cni/c1/eth0)": {name: ipc.Add, att: att, pod: ipam.Pod{Namespace: "default", Name: "web"}},
+		"cni del aws-cni/c1/eth0":               {name: ipc.Del, att: att},
+		"cni gc aws-cni":                        {name: ipc.GC, att: ipam.Attachment{Network: "aws-cni"}},
+	} {
+		if got := v.String(); got != want {
+			t.Errorf("found %q, expected %q", got, want)
+		}
+	}
+}
+
+// TestNamesThatNoLinkHasAreRefused before anything else of the call is looked at.
+func TestNamesThatNoLinkHasAreRefused(t *testing.T) {
+	for _, name := range []string{"a b", "a\tb", "a\x00", "\xff"} {
+		for verbName, do := range map[string]func(*verb) error{ipc.Add: (*verb).add, ipc.Check: (*verb).check, ipc.Del: (*verb).del} {
+			v := &verb{name: verbName, args: &skel.CmdArgs{ContainerID: "c1", IfName: name, Netns: "/nowhere"}}
+			err := do(v)
+			if codeOf(err) != types.ErrInvalidEnvironmentVariables || !strings.Contains(err.Error(), "CNI_IFNAME") {
+				t.Errorf("%s with CNI_IFNAME=%q: %v", verbName, name, err)
+			}
+		}
+	}
+}
+
 // TestAnsweredInTheCallersVersion, where it is one.
 func TestAnsweredInTheCallersVersion(t *testing.T) {
 	for conf, want := range map[string]string{`{"cniVersion":"0.4.0"}`: "0.4.0",
