@@ -458,3 +458,29 @@ func TestADeletionOfAnENIInServiceBeginsAnew(t *testing.T) {
 		t.Error("eni-1 is not detached: the test shows nothing")
 	}
 }
+
+// TestTheNameOfALinkIsLearned: a record of version 1 does not say what the pod's link is called, and a kernel whose first answer leaves the link out
+// says it later. The daemon would rename the link to nothing, again and again.
+func TestTheNameOfALinkIsLearned(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, _ := w.up("c1", "web")
+	w.version = 1
+	w.start() // what is stored from here on is of version 1
+	w.live(time.Minute)
+	w.start()
+	look := w.untilLook(ipam.LookKernel)
+	in := w.look(look)
+	in.Kernel.Links = slices.DeleteFunc(in.Kernel.Links, func(l dataplane.Link) bool { return strings.Contains(l.Alias, b.att.ContainerID) })
+	w.step(in)
+	w.tap = func(in ipam.Input, effs []ipam.Effect) {
+		for _, e := range effs {
+			if a, ok := e.(*ipam.Apply); ok && a.Plan.Ops[0].Kind == dataplane.RenameLink {
+				t.Errorf("at %v, for %T%s, the node wants%s", w.now, in, inShort(in), effectInShort(e))
+			}
+		}
+	}
+	w.live(10 * time.Minute)
+	if l := w.kernel.Observe().Links; !slices.ContainsFunc(l, func(l dataplane.Link) bool { return strings.Contains(l.Alias, b.att.ContainerID) }) {
+		t.Errorf("the pod's link is gone: %+v", l)
+	}
+}

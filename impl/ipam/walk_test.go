@@ -37,6 +37,7 @@ func newWalker(t testing.TB, seed uint64) *walker {
 	w := &walker{world: newWorld(t, ipam.Sound()), r: stream(seed), lies: true, early: map[ipam.ID]ipam.Seen{}}
 	w.set.API = true
 	w.set.CoolDown = 5 * time.Second
+	w.limits.Prefixes, w.groups = true, []string{"sg-1"}
 	for i := range boxesOfWalk {
 		w.pod("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i%6))
 	}
@@ -353,7 +354,7 @@ func (w *walker) awaited(id ipam.ID) bool {
 // disturb is what happens without the node.
 func (w *walker) disturb() {
 	b := &w.boxes[w.r.below(len(w.boxes))]
-	switch w.r.below(12) {
+	switch w.r.below(14) {
 	case 0: // an answer is on its way
 		for _, e := range w.flight {
 			if l, ok := e.(*ipam.Look); ok && w.early[l.ID].ID == 0 {
@@ -399,6 +400,10 @@ func (w *walker) disturb() {
 		b.ready = !b.ready
 	case 11:
 		b.addr = netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + w.r.below(20))})
+	case 12:
+		w.bare = w.r.one(4)
+	case 13:
+		w.groups = []string{"sg-1", "sg-2"}[:1+w.r.below(2)]
 	}
 }
 
@@ -413,6 +418,7 @@ func (w *walker) settings() {
 	w.set.IMDSOnly = w.r.one(10)
 	w.set.MaxENI = w.r.below(4)
 	w.set.MaxPods = w.r.below(3) * 8
+	w.set.PrefixDelegation, w.set.WarmPrefixTarget = w.r.one(3), w.r.below(3)
 	w.step(ipam.Set{Settings: w.set})
 }
 
@@ -454,22 +460,30 @@ func (w *walker) sane() {
 // took its place. It waits for an index, as long as its pods live. What the runtime claims lives, whether or not that
 // is true: nothing is given back under it.
 func (w *walker) crowded(v *ipam.View) bool {
-	claimed := func(id string) bool {
-		i := slices.IndexFunc(w.enis, func(e cloudENI) bool { return e.ID == id })
-		return i >= 0 && slices.ContainsFunc(w.boxes, func(b box) bool { return b.ready && slices.Contains(w.enis[i].Addresses, b.addr) })
-	}
 	carry := 1 // the primary does in any case
 	for _, e := range v.ENIs {
-		if e.Device != 0 && (e.InUse > 0 || claimed(e.ID)) {
+		if e.Device != 0 && (e.InUse > 0 || w.claimed(w.eni(e.ID))) {
 			carry++
 		}
 	}
 	return carry > v.Limits.ENIs
 }
 
+// claimed says whether a pod has an address of an ENI, by the runtime's word or the kernel's.
+func (w *walker) claimed(e *cloudENI) bool {
+	if e == nil {
+		return false
+	}
+	has := func(a netip.Addr) bool {
+		return slices.Contains(e.Addresses, a) || slices.ContainsFunc(e.Prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	return slices.ContainsFunc(w.boxes, func(b box) bool { return b.ready && has(b.addr) }) ||
+		slices.ContainsFunc(w.kernel.Observe().Links, func(l dataplane.Link) bool { return slices.ContainsFunc(l.PeerAddresses, has) })
+}
+
 // rest lets the world be perfect for a while; the node has to come to rest.
 func (w *walker) rest() {
-	w.full = false
+	w.full, w.bare = false, false
 	clear(w.early)
 	w.set = ipam.Defaults()
 	w.step(ipam.Set{Settings: w.set})
@@ -480,6 +494,86 @@ func (w *walker) rest() {
 		state, _ := w.node.Encode()
 		w.t.Fatalf("after %d steps and a quarter of an hour of peace: %+v\n%s", w.moves, v, state)
 	}
+	if v.Stopping || w.crowded(&v) {
+		return
+	}
+	if slices.ContainsFunc(w.enis, func(e cloudENI) bool { return e.Status != "in-use" }) {
+		w.live(time.Hour) // one that no record names is swept when it is old enough
+		w.node.View(&v)
+	}
+	if why := w.differs(&v); why != "" {
+		state, _ := w.node.Encode()
+		w.t.Fatalf("after %d steps and a quarter of an hour of peace %s: %+v\n%s", w.moves, why, v, state)
+	}
+	w.quiet()
+}
+
+// differs says where the books of a node at rest are not what its cloud, its store and its kernel are.
+func (w *walker) differs(v *ipam.View) string {
+	for i := range w.enis {
+		e := &w.enis[i]
+		if e.Status != "in-use" {
+			if w.claimed(e) {
+				continue // nothing is done under a pod
+			}
+			return e.ID + " is made, and nobody attaches or deletes it"
+		}
+		j := slices.IndexFunc(v.ENIs, func(o ipam.ViewENI) bool { return o.ID == e.ID })
+		if j < 0 {
+			return e.ID + " is not in the books"
+		}
+		if o := &v.ENIs[j]; o.Device != e.Device || o.MAC != e.MAC || o.Total != len(e.Addresses)+16*len(e.Prefixes) || o.Prefixes != len(e.Prefixes) {
+			return fmt.Sprintf("%s has device %d, %d addresses and %d prefixes, and is in the books as %+v", e.ID, e.Device, len(e.Addresses), len(e.Prefixes), *o)
+		}
+	}
+	for i := range v.ENIs {
+		if e := w.eni(v.ENIs[i].ID); e == nil || e.Status != "in-use" {
+			return "the books have an ENI that is not attached, " + v.ENIs[i].ID
+		}
+		if o := &v.ENIs[i]; o.Device != 0 && o.InUse == 0 && v.Free >= 2*(w.limits.Addresses-1) && !w.claimed(w.eni(o.ID)) {
+			return "nothing needs " + o.ID + ", and it stays"
+		}
+	}
+	if len(v.ENIs) < w.limits.ENIs && v.Free < w.limits.Addresses-1 {
+		return "fewer addresses are free than an ENI has, and the node may have another"
+	}
+	assigned, intents := 0, 0
+	for _, r := range w.rows {
+		switch {
+		case r.Intent != nil:
+			intents++
+		case r.State == ipam.Assigned:
+			assigned++
+		}
+	}
+	if assigned != v.Assigned || intents < v.Intents { // one that could not be dropped, for the disk was full, is looked into by the next daemon
+		return fmt.Sprintf("the store has rows of %d assigned addresses and of %d intents", assigned, intents)
+	}
+	rules := 0
+	for _, r := range w.kernel.Observe().Rules {
+		if r.Priority == dataplane.PriorityToPod {
+			rules++
+		}
+	}
+	if rules > v.Assigned+v.Quarantined { // fewer, where a pod is there by the runtime's word alone
+		return fmt.Sprintf("the kernel has rules to %d addresses of pods", rules)
+	}
+	return ""
+}
+
+// quiet: a node at rest in a world that does not change asks EC2 for nothing, writes nothing and leaves the kernel alone.
+func (w *walker) quiet() {
+	was := w.tap
+	w.tap = func(in ipam.Input, effs []ipam.Effect) {
+		for _, e := range effs {
+			switch e.(type) {
+			case *ipam.Call, *ipam.Save, *ipam.Apply:
+				w.t.Fatalf("after %d steps the node has come to rest, and then, at %v, for %T%s, wants %T%s", w.moves, w.now, in, inShort(in), e, effectInShort(e))
+			}
+		}
+	}
+	w.live(10 * time.Minute)
+	w.tap = was
 }
 
 // TestWalk steps nodes through inputs in any order. ENILAB_WALK says how many; the effect contract must hold, nothing may panic,
