@@ -99,7 +99,7 @@ func (dr *driver) stay(now time.Duration, ix int32) {
 	dr.keep(ix)
 	if e.Stage == Draining {
 		dr.enis.move(e, Ready, e.Since)
-		e.Addresses, e.Prefixes = nil, nil
+		e.Addresses, e.Prefixes, e.Stayed = nil, nil, now
 	}
 	e.Unwired = false
 	dr.pool.Warm.LessSince = 0 // not at once again: who claims the address now, claims it in a second

@@ -1,6 +1,7 @@
 package ipam_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -51,5 +52,29 @@ func TestATrimEndsWhenItsENIIsAttachedAgain(t *testing.T) {
 	}
 	if !detached || !attached {
 		t.Fatalf("the story did not happen: detached %v, attached again %v", detached, attached)
+	}
+}
+
+// TestAnENIThatStaysHoldsNoOther: of two ENIs that nothing needs the last one goes, and where the runtime claims an
+// address of that one, the other.
+func TestAnENIThatStaysHoldsNoOther(t *testing.T) {
+	for _, claimed := range []bool{false, true} {
+		w := newWorld(t, ipam.Sound())
+		w.set.WarmENITarget = 3
+		w.start()
+		w.live(time.Minute)
+		last := slices.MaxFunc(w.enis, func(a, b cloudENI) int { return a.Device - b.Device })
+		if len(w.enis) != 3 {
+			t.Fatalf("expected three ENIs, found %+v", w.enis)
+		}
+		w.up("c0", "web-0")
+		b := w.pod("c1", "web-1")
+		b.ready, b.addr = claimed, last.Addresses[0]
+		w.set.WarmENITarget = 1 // of 14 free addresses nine may go
+		w.step(ipam.Set{Settings: w.set})
+		w.live(10 * time.Minute)
+		if len(w.enis) != 2 || (w.eni(last.ID) != nil) != claimed {
+			t.Errorf("%s is claimed: %t, and these are left: %+v", last.ID, claimed, w.enis)
+		}
 	}
 }

@@ -324,7 +324,8 @@ func (wp *warm) shrink(now time.Duration, w Want) {
 	}
 }
 
-// idleENI is the last attached ENI none of whose addresses is used, if all of it may go. Where pods come and go their
+// idleENI is the last attached ENI none of whose addresses is used, if all of it may go; of several the one that had to
+// stay comes last, for somebody may still claim an address of it. Where pods come and go their
 // addresses cool down: an ENI without which there were hardly room for these as well would have to be made again.
 func (wp *warm) idleENI(w Want) (int32, bool) {
 	best, found := int32(0), false
@@ -343,7 +344,8 @@ func (wp *warm) idleENI(w Want) (int32, bool) {
 		if !wp.policy.Drainable(Evidence{Uses: e.total() - e.Has[Free]}) {
 			continue
 		}
-		if !found || e.Device > wp.enis.ENIs[best].Device {
+		b := &wp.enis.ENIs[best]
+		if !found || e.Stayed < b.Stayed || e.Stayed == b.Stayed && e.Device > b.Device {
 			best, found = int32(i), true
 		}
 	}
