@@ -305,6 +305,11 @@ func TestConfigTimeout(t *testing.T) {
 	if _, err := New(t.Context(), Config{Timeout: -1}); err == nil {
 		t.Error("a negative timeout was accepted")
 	}
+	for set, want := range map[time.Duration]time.Duration{0: DefaultTimeout, 1: 1} {
+		if c := must.Get(New(t.Context(), Config{Timeout: set}))(t); c.cfg.Timeout != want || c.outer.Timeout != want {
+			t.Errorf("timeout %v: %v, and %v of a request, expected %v", set, c.cfg.Timeout, c.outer.Timeout, want)
+		}
+	}
 }
 
 // What the core would never ask is refused without a request.

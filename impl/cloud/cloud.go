@@ -53,10 +53,10 @@ func New(_ context.Context, c Config) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	if c.Timeout < 0 {
 		return nil, fmt.Errorf("HTTP_TIMEOUT is %v: expected a positive duration", c.Timeout)
 	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.Region = cmp.Or(c.Region, env.region)
 	o := &Cloud{cfg: c, env: env, places: map[string]place{}, cidrs: map[string]netip.Prefix{}}
 	if o.direct, o.outer, err = clients(env.bundle, c.Timeout); err != nil {

@@ -40,16 +40,22 @@ func unsetKeys(t *testing.T) {
 }
 
 func TestRoleOfInstance(t *testing.T) {
-	s := start(t, consent)
-	unsetKeys(t)
 	const folder = "meta-data/iam/security-credentials/"
-	s.leaves[folder], s.leaves[folder+"node-role"] = "node-role", roleKeys("ROLE", time.Hour)
-	s.tooOld = true
-	if key, r := signedBy(t, s); key != "ROLE" || r.Class != ipam.OK {
-		t.Errorf("signed by %q, %+v", key, r)
-	}
-	if n := s.together.Load(); n != 1 {
-		t.Errorf("%d requests under way at once", n)
+	for _, tooOld := range []bool{false, true} { // the token
+		s := start(t, consent)
+		unsetKeys(t)
+		s.leaves[folder], s.leaves[folder+"node-role"] = "node-role", roleKeys("ROLE", time.Hour)
+		s.tooOld = tooOld
+		if key, r := signedBy(t, s); key != "ROLE" || r.Class != ipam.OK {
+			t.Errorf("signed by %q, %+v", key, r)
+		}
+		if n := s.together.Load(); n != 1 {
+			t.Errorf("%d requests under way at once", n)
+		}
+		// Only what was refused for its token is asked for again.
+		if n := count(s.read, folder+"node-role"); n != 1 {
+			t.Errorf("token too old: %v: the role's keys were read %d times: %q", tooOld, n, s.read)
+		}
 	}
 }
 

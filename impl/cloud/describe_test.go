@@ -56,7 +56,11 @@ func TestUnknownIDs(t *testing.T) {
 	known := []string{"eni-1", "eni-22"}
 	s := start(t, func(w http.ResponseWriter, form url.Values) {
 		var list []string
-		for _, id := range ids(form) {
+		asked := ids(form)
+		if len(asked) == 0 {
+			asked = known // EC2 describes every interface to who names none
+		}
+		for _, id := range asked {
 			if !slices.Contains(known, id) {
 				refuse(400, "InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '"+id+"' does not exist")(w, form)
 				return

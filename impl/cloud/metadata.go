@@ -217,7 +217,7 @@ func (c *Cloud) placeOf(ctx context.Context, folder, id string, device int) (pla
 	}
 	p.card = card
 	if card == 0 {
-		found := false
+		var found bool
 		if p.subnet, found, err = c.leaf(ctx, folder+"subnet-id"); err != nil || !found {
 			return p, false, err
 		}

@@ -94,6 +94,39 @@ func TestENIOnOtherCardIsNotOurs(t *testing.T) {
 	}
 }
 
+// count is how often a path was read.
+func count(read []string, path string) (n int) {
+	for _, p := range read {
+		if p == path {
+			n++
+		}
+	}
+	return n
+}
+
+// An ENI may leave another card for ours: where it was is not believed once its index is another.
+func TestENIThatComesToOurCardIsOurs(t *testing.T) {
+	s := start(t, noEC2(t))
+	const leaves = "meta-data/" + macs + mac1
+	s.leaves[leaves+"/network-card"] = "1"
+	c := s.cloud(Config{})
+	for range 2 {
+		if got := must.Get(c.Metadata(bounded5(t)))(t); len(got.ENIs) != 1 {
+			t.Errorf("on another card: got %+v", got.ENIs)
+		}
+	}
+	if n := count(s.read, leaves+"/network-card"); n != 1 {
+		t.Errorf("an ENI's card was read %d times while its index was the same", n)
+	}
+	s.mu.Lock()
+	s.leaves[leaves+"/network-card"], s.leaves[leaves+"/device-number"] = "0", "2"
+	s.mu.Unlock()
+	got := must.Get(c.Metadata(bounded5(t)))(t)
+	if len(got.ENIs) != 2 || got.ENIs[1].ID != "eni-1" || got.ENIs[1].Device != 2 {
+		t.Errorf("on our card: got %+v", got.ENIs)
+	}
+}
+
 // Another ENI may come with a MAC, and an ENI at another index: what is remembered is not believed then.
 func TestPlacesChange(t *testing.T) {
 	s := start(t, noEC2(t))

@@ -61,6 +61,16 @@ func TestListIsReadByLibcni(t *testing.T) {
 	}
 }
 
+// A list that cannot be encoded ends the program: an empty one in its place would take the node's network away.
+func TestWhatCannotBeEncodedIsNoEmptyList(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("it is a list")
+		}
+	}()
+	t.Logf("%s", indented(json.RawMessage("{")))
+}
+
 func TestMerge(t *testing.T) {
 	const istio, other = `{"type":"istio-cni","log_level":"info","kubernetes":{"cni_bin_dir":"/opt/cni/bin","n":12345678901234567890}}`, `{"type":"first"}`
 	chained := func(s string) string { return fmt.Sprintf(upstream, s) }

@@ -155,6 +155,37 @@ func TestSandboxes(t *testing.T) {
 	}
 }
 
+// TestFirstIPv4AddressIsTheSandboxes: of all that the runtime says, in its order; what is empty or of the
+// other family is passed over.
+func TestFirstIPv4AddressIsTheSandboxes(t *testing.T) {
+	for _, tc := range []struct {
+		said, want string
+		bad        bool
+	}{
+		{said: "10.0.0.5,10.0.0.6", want: "10.0.0.5"},
+		{said: ",10.0.0.6", want: "10.0.0.6"},
+		{said: "2001:db8::1,,10.0.0.6", want: "10.0.0.6"},
+		{said: "::ffff:10.0.0.7", want: "10.0.0.7"},
+		{said: "2001:db8::1"},
+		{said: "2001:db8::1,x", bad: true},
+	} {
+		s, r := start(t)
+		texts := strings.Split(tc.said, ",")
+		s.put("a", "web-0", texts[0], true, false)
+		for _, more := range texts[1:] {
+			s.statuses["a"].Network.AdditionalIps = append(s.statuses["a"].Network.AdditionalIps, &v1.PodIP{Ip: more})
+		}
+		var want netip.Addr
+		if tc.want != "" {
+			want = netip.MustParseAddr(tc.want)
+		}
+		got, err := r.Sandboxes(bounded(t, patience))
+		if (err != nil) != tc.bad || !tc.bad && (len(got) != 1 || got[0].Address != want) {
+			t.Errorf("the runtime says %q: got %v, %v", tc.said, got, err)
+		}
+	}
+}
+
 func TestLabelsStandInForMetadata(t *testing.T) {
 	s, r := start(t)
 	s.items = []*v1.PodSandbox{{Id: "a", Labels: map[string]string{labelNamespace: "n", labelName: "p", labelUID: "u"}}}
