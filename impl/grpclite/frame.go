@@ -70,10 +70,8 @@ func readFrame(r io.Reader, buf []byte) (f frame, err error) {
 		return f, fmt.Errorf("expected a frame of at most %d bytes, found one of %d: it is no HTTP/2", maxFrame, size)
 	}
 	f.body = buf[:size]
-	if _, err := io.ReadFull(r, f.body); err != nil {
-		return f, err
-	}
-	return f, nil
+	_, err = io.ReadFull(r, f.body)
+	return f, err
 }
 
 var errPadding = errors.New("a frame is shorter than its padding")

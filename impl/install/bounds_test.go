@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 )
@@ -27,13 +28,17 @@ func TestSixtyFourPlugins(t *testing.T) {
 	}
 }
 
-// TestCopyOfWhatIsGone: the error says so, whether it is the plugin or the folder, and nothing is left.
-func TestCopyOfWhatIsGone(t *testing.T) {
+// TestCopyOfWhatCannotBeRead: the error says so, whether it is the plugin or the folder, and nothing is left.
+func TestCopyOfWhatCannotBeRead(t *testing.T) {
 	from, to := folder(t, map[string]string{"aws-cni": "x"}), t.TempDir()
 	for plugin, dir := range map[string]string{"gone": to, "aws-cni": filepath.Join(to, "gone")} {
 		if fresh, err := stage(filepath.Join(from, plugin), dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a copy of %s in %s: %q, %v", plugin, dir, fresh, err)
 		}
+	}
+	// A folder can be opened and not be read: what happens after that makes no copy of it.
+	if fresh, err := stage(from, to); !errors.Is(err, syscall.EISDIR) || fresh != "" {
+		t.Errorf("a copy of a folder: %q, %v", fresh, err)
 	}
 	if left := contents(t, to); len(left) > 0 {
 		t.Errorf("left: %v", left)

@@ -105,6 +105,28 @@ func TestNotTheModule(t *testing.T) {
 	}
 }
 
+// TestCallersEnvironmentMakesNoOtherBinary: it is passed on, for proxies and caches, but for what
+// decides what is built.
+func TestCallersEnvironmentMakesNoOtherBinary(t *testing.T) {
+	t.Setenv("GOENV", "off") // what `go env -w` has written on this machine
+	t.Setenv("GOPROXY", "https://proxy.example")
+	for name, value := range map[string]string{"CGO_ENABLED": "1", "GOOS": "plan9", "GOARCH": "386",
+		"GOAMD64": "v3", "GOARM64": "v9.0", "GOFLAGS": "-tags=theirs", "GOEXPERIMENT": "nosuch", "GOWORK": "/theirs/go.work"} {
+		t.Setenv(name, value)
+	}
+	for platform, level := range map[string]string{"linux/amd64": "GOAMD64=v1", "linux/arm64": "GOARM64=v8.0"} {
+		p := must.Get(v1.ParsePlatform(platform))(t)
+		name, value, _ := strings.Cut(level, "=")
+		names := []string{"GOPROXY", "GOOS", "GOARCH", "CGO_ENABLED", name, "GOFLAGS", "GOEXPERIMENT", "GOWORK"}
+		want := []string{"https://proxy.example", p.OS, p.Architecture, "0", value, "", "", "off"}
+		o := Options{Dir: t.TempDir()}
+		text := must.Get(o.goCommand(t.Context(), p, append([]string{"env"}, names...)...))(t)
+		if have := strings.Split(text, "\n"); !slices.Equal(have, want) {
+			t.Errorf("%s: %q, expected %q", platform, have, want)
+		}
+	}
+}
+
 // TestImageIsBuiltWithTheFlagsOfMake: the image's binaries are those of `make build`.
 func TestImageIsBuiltWithTheFlagsOfMake(t *testing.T) {
 	make := must.Get(os.ReadFile("../../../Makefile"))(t)

@@ -17,6 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/enilab/enilab/internal/must"
@@ -161,6 +162,31 @@ func checkImage(t *testing.T, platform string, img v1.Image) {
 	}
 	if !slices.Equal(have, want) {
 		t.Errorf("%s holds %v, expected %v", platform, have, want)
+	}
+}
+
+// TestWeightOfAnImage: each file, from the disk or not, all of them, and what is sent over the net.
+func TestWeightOfAnImage(t *testing.T) {
+	disk := filepath.Join(t.TempDir(), "ipamd")
+	must.Do(t, os.WriteFile(disk, nil, 0o644))
+	must.Do(t, os.Truncate(disk, 3<<20))
+	var said []string
+	o := Options{Log: func(line string) { said = append(said, line) }}
+	p := must.Get(v1.ParsePlatform("linux/arm64"))(t)
+	img := must.Get(random.Image(1<<20, 2))(t) // no layer of it becomes smaller by compression
+	list := []file{{at: "/ipamd", from: disk}, {at: "/roots", text: make([]byte, 1<<19)}, {at: "/gone", from: disk + "-2"}}
+	must.Do(t, o.say(p, list[:2], img))
+	want := []string{"3.0 MiB /ipamd", "0.5 MiB /roots", "linux/arm64: 2 files, 3.5 MiB, compressed 2.0 MiB, sha256:"}
+	for i, line := range said {
+		if line = strings.Join(strings.Fields(line), " "); i >= len(want) || !strings.HasPrefix(line, want[i]) {
+			t.Errorf("line %d is %q, expected %q", i, line, want)
+		}
+	}
+	if len(said) != len(want) {
+		t.Errorf("it said %q", said)
+	}
+	if err := o.say(p, list, img); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is gone weighs something: %v", err)
 	}
 }
 
