@@ -330,17 +330,38 @@ func TestStartWaitsForRivalDaemon(t *testing.T) {
 	r.serves()
 }
 
-// TestStopBesideARivalDaemon: told to end while another CNI's daemon has the node, it ends without ever having had it.
-func TestStopBesideARivalDaemon(t *testing.T) {
-	r := newRig(t, 2)
-	l := must.Get(net.Listen("unix", filepath.Join(r.c.RunDir, "rival.sock")))(t)
-	defer l.Close()
-	r.c.Rival = l.Addr().String()
-	r.start()
-	r.eventually("it says that another CNI's daemon answers", func() bool { return strings.Contains(r.log.String(), "another CNI's daemon") })
-	r.end()
-	if len(r.record.bytes()) > 0 {
-		t.Errorf("it has begun to serve: %s", r.log)
+// TestStopBeforeItHasTheNode: told to end while another daemon, of its own kind or not, has the node, or something is in
+// the socket's place, it ends without ever having had it.
+func TestStopBeforeItHasTheNode(t *testing.T) {
+	for name, c := range map[string]struct {
+		take func(*testing.T, *rig) (release func() error)
+		says string
+	}{
+		"another ipamd": {func(t *testing.T, r *rig) func() error { return must.Get(lock(r.c.RunDir))(t).Close }, "process "},
+		"a rival": {func(t *testing.T, r *rig) func() error {
+			l := must.Get(net.Listen("unix", filepath.Join(r.c.RunDir, "rival.sock")))(t)
+			r.c.Rival = l.Addr().String()
+			return l.Close
+		}, "another CNI's daemon"},
+		"no socket": {func(t *testing.T, r *rig) func() error {
+			must.Do(t, os.Mkdir(r.socket(), 0o755))
+			return func() error { return os.Remove(r.socket()) }
+		}, "ipamd.sock"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 2)
+			release := c.take(t, r)
+			r.start()
+			r.eventually("it says what it waits for", func() bool { return strings.Contains(r.log.String(), c.says) })
+			r.end()
+			if len(r.record.bytes()) > 0 {
+				t.Errorf("it has begun to serve: %s", r.log)
+			}
+			must.Do(t, release())
+			if exists(r.socket()) {
+				t.Errorf("it has left a socket: %s", r.log)
+			}
+		})
 	}
 }
 

@@ -67,10 +67,7 @@ func (s *server) foreign(method string, message []byte, who string, trusted bool
 		s.log.Info("a network policy agent has asked for its mode", "who", who, "mode", mode)
 		return grpclite.Reply{Message: grpclite.AppendText(nil, configsMode, mode)}
 	case foreignAdd:
-		att, pod, version, err := inAdd.read(message)
-		if err != nil {
-			return grpclite.Reply{Code: foreignCode, Text: err.Error()}
-		}
+		att, pod, version, _ := inAdd.read(message) // as far as it can be read: it is refused in any case
 		why := fmt.Sprintf("cni add %s (%s): the plugin is amazon-vpc-cni-k8s's (version %q), and the daemon of this node is enilab's ipamd: install the plugin"+
 			" that belongs to it (its init container does, or ipamd init), and keep others from replacing it", pod, att, version)
 		s.log.Warn("a caller is refused", "who", who, "why", why)

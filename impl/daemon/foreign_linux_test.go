@@ -72,16 +72,24 @@ func TestForeignPlugin(t *testing.T) {
 			add = grpclite.AppendText(add, number, text)
 		}
 	}
-	err := r.foreignCall(foreignAdd, add)
-	for _, want := range []string{"web-0", "aws-cni/one/eth0", "amazon-vpc-cni-k8s's", `"v1.23.0"`, "ipamd init"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ADD was told %v, expected something with %s", err, want)
+	for _, message := range [][]byte{add, append(add, 200)} { // the second ends in half a field
+		err := r.foreignCall(foreignAdd, message)
+		for _, want := range []string{"web-0", "aws-cni/one/eth0", "amazon-vpc-cni-k8s's", `"v1.23.0"`, "ipamd init"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("ADD was told %v, expected something with %s", err, want)
+			}
 		}
 	}
 	if r.assigned("one") {
 		t.Error("its ADD got an address")
 	}
 	r.add("one")
+	if err := r.foreignCall(foreignDel, append(foreignDelOf("one"), 200)); err != nil {
+		t.Errorf("a DEL that cannot be read was told %v; expected the answer without Success", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.c.RunDir, intentDir, "*.json")); len(left) > 0 || !r.assigned("one") {
+		t.Errorf("a DEL that cannot be read is done: %v", left)
+	}
 	if err := r.foreignCall(foreignDel, foreignDelOf("one")); err == nil || !strings.Contains(err.Error(), foreignUnknown) {
 		t.Errorf("DEL was told %v, expected %q, which is a success that touches nothing", err, foreignUnknown)
 	}
@@ -93,12 +101,23 @@ func TestForeignPlugin(t *testing.T) {
 		t.Errorf("another method: %v", err)
 	}
 
+	// Who speaks HTTP/2 and no gRPC is told to people, and nobody else is.
+	const stranger = "is no plugin that ipamd knows"
+	c := must.Get(net.Dial("unix", r.socket()))(t)
+	defer c.Close()
+	must.Get(c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + strings.Repeat("\xff", 9))))(t)
+	r.eventually("a stranger is told to people", func() bool { return strings.Contains(r.log.String(), stranger) })
+
 	r.add("two")
 	dir := filepath.Join(r.c.RunDir, intentDir)
 	must.Do(t, os.RemoveAll(dir))
 	must.Do(t, os.WriteFile(dir, nil, 0o600))
 	if err := r.foreignCall(foreignDel, foreignDelOf("two")); err != nil {
 		t.Errorf("a DEL that cannot be kept was told %v; expected the answer without Success, after which the plugin fails", err)
+	}
+	r.end()
+	if n := strings.Count(r.log.String(), stranger); n != 1 {
+		t.Errorf("%d strangers, expected one\n%s", n, r.log)
 	}
 }
 

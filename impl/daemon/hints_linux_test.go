@@ -100,7 +100,7 @@ func TestFolderThatCannotBeWatchedIsTriedAfterAPause(t *testing.T) {
 	r := newRig(t, 2)
 	r.c.Socket = filepath.Join(r.c.RunDir, "missing", "s")
 	d := idle(t, r)
-	d.server.closed = true // nobody listens in this test
+	d.stopping = true // nobody listens in this test
 	d.server.watchSocket()
 	posted(t, d)()
 	if len(d.alarms) != 1 || d.next() <= d.clock.Now() {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -123,11 +124,11 @@ func frameOf(version int, wall int64) (frame [3][]byte, err error) {
 		return frame, err
 	}
 	for i := range 2 {
-		at := slices.Index(data, '[')
-		if at < 0 || at+1 >= len(data) || data[at+1] != ']' {
+		before, _, found := bytes.Cut(data, []byte("[]"))
+		if !found {
 			return frame, fmt.Errorf("expected two empty lists in an empty record, found %s", data)
 		}
-		frame[i], data = data[:at+1], data[at+1:]
+		frame[i], data = data[:len(before)+1], data[len(before)+1:]
 	}
 	frame[2] = data
 	return frame, nil

@@ -94,7 +94,6 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	d.server.open()
 	d.loop(ctx)
-	d.server.close()
 	d.log.Info("ipamd ends", "steps", d.steps)
 	return nil
 }

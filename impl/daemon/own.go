@@ -24,7 +24,7 @@ func (d *daemon) own(ctx context.Context) bool {
 		return err
 	})
 	ok = ok && d.wait(ctx, func() error { return probe(d.c.Rival, d.c.Socket, probeTimeout) })
-	ok = ok && d.wait(ctx, func() error {
+	return ok && d.wait(ctx, func() error {
 		if err := os.MkdirAll(filepath.Dir(d.c.Socket), 0o755); err != nil {
 			return fmt.Errorf("make the folder of the socket: %w", err)
 		}
@@ -32,7 +32,6 @@ func (d *daemon) own(ctx context.Context) bool {
 		d.server.listener = l
 		return err
 	})
-	return ok
 }
 
 // wait tries until it works, and says once why it does not. It is false when ctx ended first.

@@ -32,7 +32,6 @@ type server struct {
 	older    net.Listener  // for older plugins of another CNI; nil: there is none
 	slots    chan struct{} // one per caller that is served; any goroutine
 	silent   silent        // any goroutine
-	closed   bool          // it is
 }
 
 // open takes callers.
@@ -104,7 +103,7 @@ func (s *silent) hurry(most int) {
 
 // hearAgain listens anew where the socket's file is gone: plugins find no daemon, and would write intents and errors for ever.
 func (s *server) hearAgain() {
-	if s.closed || s.listener.Shown() {
+	if s.stopping || s.listener.Shown() {
 		return
 	}
 	l, err := ipc.Listen(s.c.Socket)
@@ -122,12 +121,9 @@ func (s *server) hearAgain() {
 
 // close ends the accepting of connections.
 func (s *server) close() {
-	if !s.closed {
-		s.closed = true
-		_ = s.listener.Close() // the socket is gone or will be replaced
-		if s.older != nil {
-			_ = s.older.Close()
-		}
+	_ = s.listener.Close() // the socket is gone or will be replaced
+	if s.older != nil {
+		_ = s.older.Close()
 	}
 }
 
