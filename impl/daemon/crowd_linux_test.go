@@ -44,6 +44,55 @@ func TestWhoHasSpokenIsNotSilent(t *testing.T) {
 	}
 }
 
+// TestNamespaceOfARequestThatIsNotTaken: it is let go, whether the daemon has ended by then or serves too many;
+// a kept one would be a pod's for ever.
+func TestNamespaceOfARequestThatIsNotTaken(t *testing.T) {
+	if why := lacking(); why != "" {
+		t.Skip("needs CAP_NET_ADMIN: whose namespace a socket is in can only be asked with it")
+	}
+	dir := must.Get(os.MkdirTemp("", "ipamd"))(t) // a socket's path is short
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "s")
+	l := must.Get(ipc.Listen(path))(t)
+	defer l.Close()
+	done := make(chan struct{})
+	close(done)
+	for _, c := range []struct {
+		q     *ipc.Request
+		slots int
+		code  int // 0: nothing is answered
+	}{{addOf("one"), 1, 0}, {delOf("one"), 1, 0}, {addOf("one"), 0, ipam.CodeTryAgain}} {
+		files, inode := newNamespace(t).pass(t)
+		defer closeAll(files)
+		sent := files
+		if c.q.Verb != ipc.Add {
+			sent = nil
+		}
+		s := &server{life: &life{log: slog.New(slog.DiscardHandler), done: done}, slots: make(chan struct{}, c.slots)}
+		open := openNamespaces(t, inode)
+		conn := must.Get(ipc.Dial(path, soon))(t)
+		answered := make(chan int, 1)
+		go func() {
+			code := 0
+			if out, err := conn.Call(c.q, soon, sent...); err == nil {
+				code = out.Code
+			}
+			answered <- code
+		}()
+		p := must.Get(l.Accept())(t)
+		p.UID = 0
+		s.serve(p)
+		if code := <-answered; code != c.code {
+			t.Errorf("%s, of %d callers: code %d, expected %d", c.q.Verb, c.slots, code, c.code)
+		}
+		conn.Close()
+		if n := openNamespaces(t, inode); n != open || len(s.slots) != 0 {
+			t.Errorf("%s, of %d callers: the namespace is open %d times, before %d; %d callers are served",
+				c.q.Verb, c.slots, n, open, len(s.slots))
+		}
+	}
+}
+
 // TestSilentCallersAreHurried: when there are too many, the first that has said nothing is not heard any more, also where its request
 // has come by then; the others are.
 func TestSilentCallersAreHurried(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -167,13 +168,17 @@ func TestLogFile(t *testing.T) {
 }
 
 // slow is a disk that hangs.
-type slow struct{ leave chan struct{} }
+type slow struct {
+	leave chan struct{}
+	has   bytes.Buffer
+}
 
-func (s slow) Write(b []byte) (int, error) { <-s.leave; return len(b), nil }
+func (s *slow) Write(b []byte) (int, error) { <-s.leave; return s.has.Write(b) }
 
-// TestLogNeverBlocks: who writes a line does not wait for where it goes.
+// TestLogNeverBlocks: who writes a line does not wait for where it goes, and how many were lost meanwhile is in
+// the log, once.
 func TestLogNeverBlocks(t *testing.T) {
-	s := slow{make(chan struct{})}
+	s := &slow{leave: make(chan struct{})}
 	l := &lines{to: []io.Writer{s}, queue: make(chan []byte, maxLines), done: make(chan struct{})}
 	go l.run()
 	wrote := make(chan error, 1)
@@ -194,9 +199,22 @@ func TestLogNeverBlocks(t *testing.T) {
 	case <-time.After(soon):
 		t.Fatalf("waited %v for %d lines to be taken while the disk hangs", soon, 2*maxLines)
 	}
-	if l.lost.Load() == 0 {
+	lost := l.lost.Load()
+	if lost == 0 {
 		t.Error("nothing was lost, and nothing was read")
 	}
 	close(s.leave)
-	l.close()
+	close(l.queue)
+	select {
+	case <-l.done:
+	case <-time.After(soon):
+		t.Fatalf("waited %v for what was taken to be written", soon)
+	}
+	text := s.has.String()
+	if n := strings.Count(text, "x\n"); int64(n)+lost != 2*maxLines {
+		t.Errorf("%d lines are written and %d lost, of %d", n, lost, 2*maxLines)
+	}
+	if n := strings.Count(text, "lost"); n != 1 || !strings.Contains(text, fmt.Sprintf("lines=%d\n", lost)) {
+		t.Errorf("the log says %d times that lines were lost, of which there are %d", n, lost)
+	}
 }

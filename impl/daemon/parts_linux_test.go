@@ -4,11 +4,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 )
 
@@ -64,6 +66,38 @@ func TestDaemonSaysWhatItLacks(t *testing.T) {
 		without(&c)
 		if _, err := newDaemon(c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+// TestPlanInBetween: the kernel gets the plan that a laboratory makes of the core's, which stays as it was recorded.
+func TestPlanInBetween(t *testing.T) {
+	lane := ipam.Lane{Kind: ipam.HostLane, ENI: "eni-1"}
+	wanted := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.CreateVeth, Alias: "of the core"}}}
+	other := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.CreateVeth, Alias: "of the laboratory"}}}
+	for _, replaced := range []bool{false, true} {
+		ran := make(chan dataplane.Plan, 1)
+		nk, c, want := newKernel(), Config{}, wanted
+		nk.gate(func(p dataplane.Plan) { ran <- p })
+		c.Kernel = nk
+		if replaced {
+			want = other
+			c.Parts.Plan = func(l ipam.Lane, p dataplane.Plan) dataplane.Plan {
+				if l != lane || !reflect.DeepEqual(p, wanted) {
+					t.Errorf("it stands before %+v in %+v", p, l)
+				}
+				return other
+			}
+		}
+		k := kernelIO{core: &core{life: &life{c: c, in: make(chan func(), 1)}}, requests: &requests{},
+			lanes: map[ipam.Lane]*applyLane{}}
+		a := &ipam.Apply{ID: 1, Lane: lane, Plan: wanted}
+		k.apply(a)
+		if got := <-ran; !reflect.DeepEqual(got, want) {
+			t.Errorf("a laboratory is there: %v; the kernel gets %+v", replaced, got)
+		}
+		if !reflect.DeepEqual(a.Plan, wanted) {
+			t.Errorf("the core's own plan is %+v now", a.Plan)
 		}
 	}
 }

@@ -103,6 +103,32 @@ func posted(t *testing.T, d *daemon) func() {
 	}
 }
 
+// TestTicksThatMoveNothingRest: a core that wants to be stepped again at once is, after a pause: it cannot
+// take the CPU.
+func TestTicksThatMoveNothingRest(t *testing.T) {
+	r := newRig(t, 2)
+	d := idle(t, r)
+	d.core.perform = func([]ipam.Effect) {} // nothing is begun, and nothing answers
+	d.step(ipam.Start{Boot: "boot", Settings: r.c.Settings})
+	at := d.next()
+	if at == never {
+		t.Fatal("the core waits for nothing: there is nothing to show")
+	}
+	later := max(at, d.clock.Now()) + time.Hour // the step that is due then comes too early, and moves nothing
+	if d.tick(at - 1) {
+		t.Error("the core was stepped before it wanted that")
+	}
+	for _, c := range []struct {
+		now     time.Duration
+		stepped bool
+	}{{later, true}, {later, false}, {later + tickPause - 1, false}, {later + tickPause, true}} {
+		before := d.steps
+		if got := d.tick(c.now); got != c.stepped || (d.steps != before) != c.stepped {
+			t.Errorf("%v after the first step: stepped %v (%d times), expected %v", c.now-later, got, d.steps-before, c.stepped)
+		}
+	}
+}
+
 // TestAnIntentIsDoneOnce: the folder is being read, and has been, when the DEL that it holds ends. Done again, it would hit a newer ADD of the
 // same attachment.
 func TestAnIntentIsDoneOnce(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/kube"
@@ -33,6 +34,26 @@ func (sources) Pods(context.Context) ([]ipam.Pod, error)          { return []ipa
 func (sources) Watch(context.Context, func(kube.NodeFacts)) error { return nil }
 func (sources) ENIConfig(context.Context, *ipam.Settings) (ipam.ENIConfig, error) {
 	return ipam.ENIConfig{Name: "zone-a"}, nil
+}
+
+// TestAServerIsGivenUpAtItsBound, not before, and once: what it says after that is heard as that of any other.
+func TestAServerIsGivenUpAtItsBound(t *testing.T) {
+	const until = 5 * time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	other, keep := context.WithCancel(t.Context())
+	defer keep()
+	rm := &remotes{asked: map[ipam.ID]*remote{1: {cancel, until}, 2: {keep, until + 2}}}
+	for _, c := range []struct {
+		now   time.Duration
+		ended bool // at this instant
+	}{{0, false}, {until - 1, false}, {until, true}, {until, false}, {until + 1, false}} {
+		if got := rm.bound(c.now); got != c.ended || (ctx.Err() != nil) != (c.now >= until) {
+			t.Errorf("at %v: something was ended: %v, expected %v; its context: %v", c.now, got, c.ended, ctx.Err())
+		}
+	}
+	if other.Err() != nil || len(rm.asked) != 2 {
+		t.Errorf("the other server: %v; %d answers are awaited", other.Err(), len(rm.asked))
+	}
 }
 
 // TestEachLookAsksItsSource, and its answer is the core's.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -209,6 +210,52 @@ func TestFileTakesBack(t *testing.T) {
 	}
 	if got := f.rows[one.Key()]; !reflect.DeepEqual(got, one) {
 		t.Errorf("after a failed commit: %+v, want %+v", got, one)
+	}
+}
+
+// readOnly is a store with that in it.
+type readOnly struct {
+	rows    []ipam.Row
+	written int
+	err     error
+}
+
+func (s *readOnly) Read() ([]ipam.Row, int, error) { return s.rows, s.written, s.err }
+func (s *readOnly) Commit([]*ipam.Save) error      { return errors.New("it is read only") }
+
+// TestStoresAreReadOneAfterTheOther: the node starts with the rows of all and every reason why there may be more.
+// People are told of a record that another version wrote, and of no other.
+func TestStoresAreReadOneAfterTheOther(t *testing.T) {
+	one, two := []ipam.Row{row("10.0.0.1", "one")}, []ipam.Row{row("10.0.0.2", "two")}
+	a, b := errors.New("a"), errors.New("b")
+	for name, c := range map[string]struct {
+		run, lib readOnly
+		rows     int
+		unread   string
+		others   int // of another version
+	}{
+		"nothing":       {},
+		"this version":  {run: readOnly{rows: one, written: 2}, lib: readOnly{rows: two, written: 2}, rows: 2},
+		"other version": {run: readOnly{rows: one, written: 1}, lib: readOnly{rows: two, written: 3}, rows: 2, others: 2},
+		"other CNI":     {run: readOnly{rows: one}, lib: readOnly{written: 1}, rows: 1, others: 1},
+		"one unread":    {run: readOnly{rows: one, written: 1}, lib: readOnly{err: b}, rows: 1, unread: "b", others: 1},
+		"both unread":   {run: readOnly{err: a}, lib: readOnly{err: b, written: 1}, unread: "a; b"},
+	} {
+		var log buffer
+		kinds := map[ipam.Store]*readOnly{ipam.RunStore: &c.run, ipam.LibStore: &c.lib}
+		config := Config{Version: 2, Parts: Parts{Store: func(of Store) Store { return kinds[of.(*file).kind] }}}
+		s := &stores{core: &core{life: &life{c: config, log: slogTo(&log)}}}
+		var in ipam.Start
+		for _, kind := range []ipam.Store{ipam.RunStore, ipam.LibStore} {
+			s.read(kind, &file{kind: kind}, &in)
+			if s.lanes[kind].store != Store(kinds[kind]) {
+				t.Errorf("%s: what is written goes to %v", name, s.lanes[kind].store)
+			}
+		}
+		n := strings.Count(log.String(), "another version")
+		if len(in.Rows) != c.rows || in.Unread != c.unread || n != c.others {
+			t.Errorf("%s: %d rows, unread %q, %d of another version; expected %+v", name, len(in.Rows), in.Unread, n, c)
+		}
 	}
 }
 
