@@ -106,6 +106,12 @@ func TestRowsComeBack(t *testing.T) {
 	slices.Reverse(backwards)
 	data = must.Get(ipam.EncodeLib(0, backwards))(t)
 	same(t, must.Get(ipam.DecodeLib(0, data))(t), intents)
+	if again := must.Get(ipam.EncodeLib(0, intents))(t); !bytes.Equal(again, data) || backwards[0].Intent.Token != "c" {
+		t.Error("the order of the intents shows in the file, or the caller's has changed")
+	}
+	if _, err := ipam.EncodeLib(0, append(backwards, backwards[0])); err == nil {
+		t.Error("an intent is written twice")
+	}
 	for _, rows := range [][]ipam.Row{nil, {}} {
 		same(t, must.Get(ipam.DecodeRun(2, bootWall, must.Get(ipam.EncodeRun(2, bootWall, rows))(t)))(t), nil)
 		same(t, must.Get(ipam.DecodeLib(2, must.Get(ipam.EncodeLib(2, rows))(t)))(t), nil)
