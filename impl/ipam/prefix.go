@@ -174,7 +174,7 @@ func (p *pool) blockOf(a *address) *block {
 func (p *pool) better(a, than *address) bool {
 	x, y := p.blockOf(a), p.blockOf(than)
 	switch {
-	case x != nil && y != nil && x != y:
+	case x != nil && y != nil:
 		if u, v := x.use(), y.use(); u.Held != v.Held {
 			return u.Held > v.Held
 		} else {
