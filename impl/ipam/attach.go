@@ -85,7 +85,7 @@ func (dr *driver) attachRefused(now time.Duration, ix int32, r *Result) {
 func (dr *driver) surplus(ix int32) []netip.Addr {
 	e := &dr.enis.ENIs[ix]
 	over := len(e.Addresses) + len(e.Prefixes) + 1 - dr.Inst.Limits.Addresses
-	if e.Prefixed = false; over <= 0 || !dr.enis.carries(ix) {
+	if e.Prefixed = false; !dr.enis.carries(ix) {
 		return nil
 	}
 	var out []netip.Addr
