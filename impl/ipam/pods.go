@@ -368,8 +368,7 @@ func (ps *pods) adoptLinks(ix *dataplane.Index, asked uint64) {
 		}
 		a := &ps.pool.Addrs[j]
 		att := Attachment{network, id, ifName}
-		if _, taken := ps.pool.rowOf(att); taken || a.Tag > asked || a.Op != noOp || a.State == Assigned ||
-			a.State == Cooling && a.Att == att && a.Cooling == inKernel {
+		if _, taken := ps.pool.rowOf(att); taken || a.Tag > asked || a.Op != noOp {
 			continue
 		}
 		if a.State == Free || a.State == Quarantined && !a.Keyed {
