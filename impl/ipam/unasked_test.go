@@ -268,6 +268,12 @@ func TestAnADDIsAnsweredOnceItsPodIsWired(t *testing.T) {
 	if n.pool.Addrs[1].Op != wiring {
 		t.Errorf("the second one: %v runs", n.pool.Addrs[1].Op)
 	}
+	n.Steps = 8
+	n.pods.addApplied(0, 1, Applied{})
+	if a := &n.pool.Addrs[1]; a.Op != noOp || a.Req != 0 || a.Then != nil || a.State != Assigned || a.Tag != 8 {
+		t.Errorf("the second one: %v runs for %d, then %+v; it is %v, changed in step %d", a.Op, a.Req, a.Then,
+			a.State, a.Tag)
+	}
 }
 
 // TestARowThatIsKeyedTwiceIsFoundOnce: when it goes, nothing leads to it.
@@ -328,7 +334,6 @@ func TestTheEndOfAnAllocationBeginsItsCoolDown(t *testing.T) {
 	for state, since := range map[State]time.Duration{Assigned: time.Minute, Quarantined: time.Minute,
 		Cooling: 2 * time.Second} {
 		n := freeOn(t, "10.0.0.20")
-		n.Steps = 7
 		assign(n, 0, "c1")
 		a := &n.pool.Addrs[0]
 		switch state {
@@ -338,6 +343,8 @@ func TestTheEndOfAnAllocationBeginsItsCoolDown(t *testing.T) {
 			n.pool.rest(2*time.Second, 0, false)
 		}
 		a.Then, a.Tries, a.Retry, a.Clean = &Add{}, 3, time.Second, 2
+		n.Steps = 7
+		before := len(n.ledger.put[RunStore])
 		n.pods.release(time.Minute, 0)
 		if a.State != Cooling || a.ReleasedAt != since || a.Op != releasing || !slices.Contains(n.pool.Cooling, 0) {
 			t.Errorf("%v: it is %v since %v, %v runs", state, a.State, a.ReleasedAt, a.Op)
@@ -346,7 +353,7 @@ func TestTheEndOfAnAllocationBeginsItsCoolDown(t *testing.T) {
 			t.Errorf("%v: something of before is left: %+v", state, a)
 		}
 		w := n.Lanes[RunStore].Waits
-		if len(w) != 1 || w[0].Kind != saveRelease || w[0].Tag != 7 || len(n.ledger.put[RunStore]) == 0 {
+		if len(w) != 1 || w[0].Kind != saveRelease || w[0].Tag != 7 || len(n.ledger.put[RunStore]) != before+1 {
 			t.Errorf("%v: it waits for %+v", state, w)
 		}
 	}
@@ -411,6 +418,9 @@ func TestWhatEC2IsAskedFor(t *testing.T) {
 			len(got.Prefixes) != c.prefixes || int(got.Created) != c.create ||
 			(got.Owner == "i-1") != (c.create > 0) || (got.Cluster == "c") != (c.create > 0) {
 			t.Errorf("%s: %+v", c.what, got)
+		}
+		if n.driver.Pace.Spent != 1 {
+			t.Errorf("%s: %d calls are counted", c.what, n.driver.Pace.Spent)
 		}
 		if give := n.ENIs[0].Give; c.e.Doing == GroupENI && !slices.Equal(give, c.groups) {
 			t.Errorf("%s: it is noted as %v", c.what, give)
@@ -981,6 +991,57 @@ func TestWhatEC2SaysOfAnENIOnItsWayOut(t *testing.T) {
 	}
 }
 
+// TestADrainWithItsEvidenceGoesOn when EC2 says that the ENI is in use: nothing is gathered anew.
+func TestADrainWithItsEvidenceGoesOn(t *testing.T) {
+	n := newborn(t)
+	n.Inst.ID, n.Witness.Kernel = "i-1", true
+	ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Draining, Since: time.Second,
+		disuse: disuse{KernelOK: true, RuntimeOK: true}})
+	n.survey.resolveFalling(time.Minute, ix, &ENI{ID: "eni-1", Status: "in-use"}, true)
+	if e := &n.ENIs[ix]; e.Stage != Draining || e.Since != time.Second || !e.KernelOK || e.Next != time.Minute {
+		t.Errorf("it is %v since %v, goes on at %v; the kernel has agreed: %v", e.Stage, e.Since, e.Next, e.KernelOK)
+	}
+}
+
+// TestAMutationIsOnRecordBeforeItIsCalled, where the policy wants that; and waits for metadata and for the node's pace.
+func TestAMutationIsOnRecordBeforeItIsCalled(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		spoil func(n *Node)
+		doing Action
+		wait  waitKind
+		next  time.Duration
+	}{
+		{"at once", func(*Node) {}, AttachENI, storing, 7},
+		{"without an intent", func(n *Node) {
+			p := Sound()
+			p.Intend = func(Action) bool { return false }
+			n.policy = p
+		}, AttachENI, calling, 7},
+		{"the pace has it wait", func(n *Node) { n.driver.Pace.At = time.Hour }, 0, idle, time.Hour},
+		{"its time has come", func(n *Node) { n.driver.Pace.At = time.Minute }, AttachENI, storing, 7},
+		{"metadata is silent", func(n *Node) { n.Deaf = true }, 0, idle, never},
+		{"metadata alone", func(n *Node) { n.Set.IMDSOnly = true }, 0, idle, never},
+	} {
+		n := newborn(t)
+		ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1"}, Stage: Created, mutation: mutation{Lost: true, Next: 7}})
+		n.Steps = 9
+		c.spoil(n)
+		n.driver.mutate(time.Minute, ix, AttachENI)
+		e, begun := &n.ENIs[ix], c.doing != 0
+		if e.Doing != c.doing || e.Wait != c.wait || e.Next != c.next || e.Lost == begun || (e.Tag == 9) != begun ||
+			(e.Token != "") != begun {
+			t.Errorf("%s: it is doing %v, waits %d until %v, in doubt %v, changed in step %d", c.what, e.Doing, e.Wait,
+				e.Next, e.Lost, e.Tag)
+		}
+		stored := c.wait == storing
+		if w := n.Lanes[LibStore].Waits; e.Stored != stored || (len(w) == 1) != stored || stored && w[0].Tag != 9 ||
+			(len(n.ledger.put[LibStore]) == 1) != stored || (len(n.out) == 1) != (c.wait == calling) {
+			t.Errorf("%s: on record %v, it waits for %+v, wanted is %+v", c.what, e.Stored, w, n.out)
+		}
+	}
+}
+
 // TestAnENIInServiceThatEC2DoesNotHave: it is asked about again while metadata or a call in doubt is a reason to,
 // and is missing after two answers.
 func TestAnENIInServiceThatEC2DoesNotHave(t *testing.T) {
@@ -1084,6 +1145,11 @@ func TestTheLastAttachedIdleENIGoes(t *testing.T) {
 			n.ENIs[1].Wait, n.ENIs[2].Wait, n.ENIs[3].Wait = calling,
 				calling, calling
 		}, -1},
+		{"there is hardly room", 2, func(n *Node) { n.Inst.Limits.Addresses = 3 }, 2},
+		{"one cools, and there is hardly room", 2, func(n *Node) {
+			n.Inst.Limits.Addresses = 3
+			n.pool.rest(0, assigned(n, 1), true)
+		}, -1},
 		{"one cools, and there is room", 2, func(n *Node) { n.pool.rest(0, assigned(n, 1), true) }, 2},
 	} {
 		n := freeOn(t, "10.0.0.10", "10.0.0.11")
@@ -1154,7 +1220,7 @@ func TestWhatADaemonBeginsWith(t *testing.T) {
 		if at := n.Looks[LookLeaked].Want - time.Hour; at < leakedFirst || at >= 2*leakedFirst {
 			t.Errorf("%+v: leaks are looked for after %v", c, at)
 		}
-		if _, known := n.pool.byAddress[ip(20)]; known == c.rebooted {
+		if _, known := n.pool.byAddress[ip(20)]; known == c.rebooted || known != (len(n.pool.byAddress) == 1) {
 			t.Errorf("%+v: the pod's address is known: %v", c, known)
 		}
 		d := n.evidence.Departures
