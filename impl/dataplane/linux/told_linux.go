@@ -39,10 +39,7 @@ func (t *told) update(hear func(kind uint16, body []byte), fill func() error) er
 		if err == unix.EAGAIN {
 			return nil
 		}
-		if err != nil { // ENOBUFS: some were lost
-			t.filled = false
-			break
-		}
+		t.filled = err == nil // ENOBUFS: some were lost
 		for h, rest, ok := netlink.Split(b); ok; h, rest, ok = netlink.Split(rest) {
 			hear(h.Kind, h.Body)
 		}
