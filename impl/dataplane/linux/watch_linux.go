@@ -132,7 +132,7 @@ func (w *watcher) foreign(h *netlink.Header) bool {
 		if !v.Parse(h.Body) {
 			return false
 		}
-		if len(h.Body) > 0 && h.Body[0] != unix.AF_UNSPEC { // a bridge port's or an address family's own
+		if h.Body[0] != unix.AF_UNSPEC { // a bridge port's or an address family's own
 			return false
 		}
 		w.changed(&v, ours)
