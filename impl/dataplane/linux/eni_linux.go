@@ -16,7 +16,7 @@ import (
 
 func (a *applier) eniUp(op *dataplane.Op) error {
 	d, err := a.eni(op.MAC)
-	if err != nil || d.up && (op.MTU == 0 || d.mtu == op.MTU) {
+	if err != nil {
 		return err
 	}
 	return a.up(d.index, op.MTU)
@@ -66,7 +66,6 @@ func (a *applier) addAddress(index int, p netip.Prefix) error {
 	r := a.r.Reset()
 	r.Address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, p.Bits(), index)
 	r.IP(unix.IFA_LOCAL, p.Addr())
-	r.IP(unix.IFA_ADDRESS, p.Addr())
 	err := a.s.Do(r)
 	if netlink.Is(err, unix.EEXIST) {
 		err = nil

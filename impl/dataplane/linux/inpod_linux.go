@@ -43,7 +43,6 @@ func (a *applier) applyPod(op *dataplane.Op) error {
 		}
 		r.Address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, 32, d.peer)
 		r.IP(unix.IFA_LOCAL, op.Addr)
-		r.IP(unix.IFA_ADDRESS, op.Addr)
 	case dataplane.PodNeighbour:
 		mac, ok := parseMAC(op.MAC)
 		if !ok || op.Addr != dataplane.Gateway() {

@@ -12,12 +12,11 @@ type device struct {
 	name, alias, kind    string
 	mac                  macText
 	up, loopback         bool
-	mtu                  int
 }
 
 func deviceOf(v *netlink.Link) device {
 	return device{index: v.Index, peer: v.Peer, netnsid: v.NetNSID, name: string(v.Name), alias: string(v.Alias), kind: string(v.Kind),
-		mac: textOfMAC(v.MAC), up: v.Up(), loopback: v.Loopback(), mtu: v.MTU}
+		mac: textOfMAC(v.MAC), up: v.Up(), loopback: v.Loopback()}
 }
 
 // macText is a MAC as plans write it: lower case, with colons; empty (zero) for links without.
