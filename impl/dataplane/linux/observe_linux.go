@@ -229,20 +229,21 @@ func (o *observer) rules(out *dataplane.Observation) error {
 
 func (o *observer) nat(out *dataplane.Observation) (err error) {
 	out.NAT, err = o.observeNAT(func(mac string) string {
-		found, stacked := -1, false
+		var found *dataplane.Link
+		stacked := false
 		for i := range out.Links { // as applier.eni chooses; they are in the order of their indexes still
 			l := &out.Links[i]
 			if l.MAC != mac || l.Alias != "" || o.extra[i].loopback {
 				continue
 			}
-			if found < 0 || stacked && !o.extra[i].stacked {
-				found, stacked = i, o.extra[i].stacked
+			if found == nil || stacked && !o.extra[i].stacked {
+				found, stacked = l, o.extra[i].stacked
 			}
 		}
-		if found < 0 {
+		if found == nil {
 			return ""
 		}
-		return out.Links[found].Name
+		return found.Name
 	})
 	return err
 }
