@@ -596,3 +596,125 @@ func TestStaleRuleBehindTheRightOne(t *testing.T) {
 		}
 	}
 }
+
+// TestIndexFindsEachOfMany: hashes collide, and each key still leads to its own link; keys of nobody lead to none.
+func TestIndexFindsEachOfMany(t *testing.T) {
+	const links = 300
+	at := func(n, i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(n), byte(i >> 8), byte(i)}) }
+	mac := func(n, i int) string { return fmt.Sprintf("0a:00:00:%02x:%02x:%02x", n, i>>8, i&255) }
+	o := Observation{Complete: true}
+	for i := range links {
+		o.Links = append(o.Links,
+			Link{Name: fmt.Sprint("eth", i), MAC: mac(0, i), Addresses: []netip.Prefix{netip.PrefixFrom(at(0, i), 24)}},
+			Link{Name: fmt.Sprint("eni", i), MAC: mac(1, i), Alias: fmt.Sprint("alias ", i)})
+	}
+	ix := o.Index()
+	for i := range links {
+		eni, pod := &o.Links[2*i], &o.Links[2*i+1]
+		if ix.LinkByName(eni.Name) != eni || ix.LinkByName(pod.Name) != pod || ix.LinkByAlias(pod.Alias) != pod ||
+			ix.LinkByMAC(eni.MAC) != eni || ix.User(at(0, i)) != eni {
+			t.Errorf("%s and %s are not found by each of their keys", eni.Name, pod.Name)
+		}
+		_, used := ix.Uses(at(1, i))
+		if used || ix.LinkByMAC(mac(1, i)) != nil || ix.LinkByMAC(mac(2, i)) != nil ||
+			ix.LinkByName(fmt.Sprint("eth", links+i)) != nil || ix.LinkByAlias(fmt.Sprint("alias ", links+i)) != nil {
+			t.Errorf("keys of nobody, number %d, lead to a link", i)
+		}
+	}
+}
+
+// TestRepairENI: nothing but what lacks, and the subnet's route after whatever makes the kernel make it again.
+func TestRepairENI(t *testing.T) {
+	link := Link{Index: 3, Name: "eth1", MAC: eniSpec.MAC, MTU: eniSpec.MTU, Up: true}
+	addressed := func(with ...string) func(*Observation) {
+		return func(o *Observation) {
+			o.Links[0].Addresses = nil
+			for _, w := range with {
+				o.Links[0].Addresses = append(o.Links[0].Addresses, prefix(w))
+			}
+		}
+	}
+	subnetBy := func(link string) func(*Observation) {
+		return func(o *Observation) {
+			o.Routes = append(o.Routes, Route{Table: MainTable, Dst: prefix("10.0.10.0/24"), Link: link})
+		}
+	}
+	toGateway := Route{Table: 3, Dst: host32("10.0.10.1"), Link: "eth1"}
+	toAll := Route{Table: 3, Dst: prefix("0.0.0.0/0"), Via: ip("10.0.10.1"), Link: "eth1"}
+	rule := Rule{Priority: PriorityFromENI, From: host32("10.0.10.43"), Table: 3}
+	for name, tt := range map[string]struct {
+		change func(*Observation)
+		want   []Kind
+	}{
+		"complete": {func(*Observation) {}, nil},
+		"down": {func(o *Observation) { o.Links[0].Up, o.Routes = false, nil },
+			[]Kind{ENIUp, EnsureRoute, EnsureRoute, RemoveRoute}},
+		"another MTU":          {func(o *Observation) { o.Links[0].MTU = 1500 }, []Kind{ENIUp}},
+		"another address":      {addressed("10.0.10.44/24"), []Kind{ENIAddress, RemoveRoute}},
+		"an address too many":  {addressed("10.0.10.43/24", "10.0.10.44/24"), []Kind{ENIAddress, RemoveRoute}},
+		"another subnet":       {addressed("10.0.10.43/16"), []Kind{ENIAddress, RemoveRoute}},
+		"no address":           {addressed(), []Kind{ENIAddress, RemoveRoute}},
+		"no way to all":        {func(o *Observation) { o.Routes = o.Routes[:1] }, []Kind{EnsureRoute}},
+		"another gateway":      {func(o *Observation) { o.Routes[1].Via = ip("10.0.10.2") }, []Kind{EnsureRoute}},
+		"by another link":      {func(o *Observation) { o.Routes[0].Link = "eth2" }, []Kind{EnsureRoute}},
+		"the subnet's route":   {subnetBy("eth1"), []Kind{RemoveRoute}},
+		"by the primary's one": {subnetBy("eth0"), nil},
+		"no rule":              {func(o *Observation) { o.Rules = nil }, []Kind{EnsureRule}},
+		"a rule too many": {func(o *Observation) {
+			o.Rules = append(o.Rules, Rule{Priority: PriorityFromENI, From: rule.From, Table: 7})
+		}, []Kind{RemoveStaleRules}},
+	} {
+		o := Observation{Complete: true, Links: []Link{link}, Routes: []Route{toGateway, toAll}, Rules: []Rule{rule}}
+		addressed("10.0.10.43/24")(&o)
+		tt.change(&o)
+		var have []Kind
+		for _, op := range RepairENI(eniSpec, o.Index()).Ops {
+			have = append(have, op.Kind)
+		}
+		if !slices.Equal(have, tt.want) {
+			t.Errorf("%s: the repair is %v, want %v", name, have, tt.want)
+		}
+	}
+}
+
+// TestRemakePod: a repeated ADD repairs a veth that still ends in a living namespace with the pod's address, and takes
+// any other of that alias away before it makes the pair.
+func TestRemakePod(t *testing.T) {
+	own, other := podSpec.Address, ip("10.9.9.9")
+	repair := func(o *Observation) Plan { return RepairPod(podSpec, o.Index()) }
+	anew := func(*Observation) Plan { return PodPlan(podSpec) }
+	again := func(*Observation) Plan {
+		return Plan{Ops: append([]Op{{Kind: DeleteVeth, Alias: podSpec.Alias}}, PodPlan(podSpec).Ops...)}
+	}
+	for name, tt := range map[string]struct {
+		alias string
+		lives bool
+		has   []netip.Addr
+		want  func(*Observation) Plan
+	}{
+		"whole":                       {podSpec.Alias, true, []netip.Addr{own}, repair},
+		"whole, and the pod has more": {podSpec.Alias, true, []netip.Addr{other, own}, repair},
+		"without its address":         {podSpec.Alias, true, []netip.Addr{other}, again},
+		"its other end is gone":       {podSpec.Alias, false, []netip.Addr{own}, again},
+		"neither":                     {podSpec.Alias, false, nil, again},
+		"its alias is gone":           {"", true, []netip.Addr{own}, repair},
+		"another pod's":               {podSpec.Displaced, true, []netip.Addr{own}, anew},
+		"nobody's":                    {"", true, nil, anew},
+	} {
+		o := Observation{Complete: true, Links: []Link{{Name: podSpec.HostVeth, Veth: true, Alias: tt.alias,
+			PeerLive: tt.lives, PeerAddresses: tt.has}}}
+		want := tt.want(&o)
+		if have := RemakePod(podSpec, o.Index()); !have.Equal(want) || have.Empty() {
+			t.Errorf("%s: RemakePod differs from what is expected:\n%s", name, want.Diff(have))
+		}
+	}
+	o := Observation{Complete: true}
+	if have := RemakePod(podSpec, o.Index()); !have.Equal(PodPlan(podSpec)) {
+		t.Errorf("nothing is left: RemakePod =\n%v", have)
+	}
+	o.Links = []Link{{Name: podSpec.HostVeth, Veth: true, PeerLive: true}}
+	o.Routes = []Route{{Table: MainTable, Dst: host32(own.String()), Link: podSpec.HostVeth}}
+	if have := RemakePod(podSpec, o.Index()); !have.Equal(repair(&o)) { // a deletion by the alias would not find it
+		t.Errorf("a link without its alias, to which the address is routed: RemakePod =\n%v", have)
+	}
+}
