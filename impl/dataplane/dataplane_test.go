@@ -410,6 +410,38 @@ func TestResidueOnLinks(t *testing.T) {
 	}
 }
 
+// TestResidueIsOnlyOfOurShape: routes of other tables and of more than one address, and rules as we write none, are third
+// parties', though nobody wants their addresses.
+func TestResidueIsOnlyOfOurShape(t *testing.T) {
+	address, other := host32("10.0.10.90"), host32("10.0.10.91") // a route to a link is a use, whatever its table
+	link := Link{Index: 3, Name: "eni-live", Alias: podSpec.Alias, Veth: true, PeerLive: true}
+	o := Observation{Complete: true, Links: []Link{link}, Routes: []Route{
+		{Table: 7, Dst: address, Link: link.Name},
+		{Table: 7, Dst: address},
+		{Table: MainTable, Dst: prefix("10.9.0.0/16"), Link: link.Name},
+		{Table: MainTable, Dst: prefix("10.9.0.0/16")},
+		{Table: MainTable, Dst: address, Via: ip("10.0.10.70"), Link: link.Name},
+		{Table: MainTable, Dst: address, Via: ip("10.0.10.1")},
+	}, Rules: []Rule{
+		{Priority: PriorityToPod, To: other, Table: 7},
+		{Priority: PriorityToPod, From: other, Table: MainTable},
+		{Priority: PriorityFromPod, To: other, Table: 3},
+		{Priority: PriorityFromENI, To: other, Table: 3},
+		{Priority: PriorityFromPod + 1, From: other, Table: 3},
+		{Priority: PriorityMark, Mark: Mark, Table: MainTable},
+	}}
+	keep := func(_ netip.Addr, alias string) bool { return alias != "" }
+	if have := Residue(o.Index(), keep); !have.Empty() {
+		t.Errorf("Residue =\n%v", have)
+	}
+	o.Rules = append(o.Rules, Rule{Priority: PriorityToPod, To: other, Table: MainTable},
+		Rule{Priority: PriorityFromPod, From: other, Table: 3}, Rule{Priority: PriorityFromENI, From: other, Table: 3})
+	o.Routes = append(o.Routes, Route{Table: MainTable, Dst: address, Link: link.Name})
+	if have := Residue(o.Index(), keep); len(have.Ops) != 4 || have.Ops[3].Kind != RemoveRoute {
+		t.Errorf("of three rules and a route of our shape the residue is\n%v", have)
+	}
+}
+
 func TestRepairNeedsItsLink(t *testing.T) {
 	o := Observation{Complete: true}
 	ix := o.Index()

@@ -190,6 +190,20 @@ func TestRenameThereAndBack(t *testing.T) {
 	}
 }
 
+// TestAnAdoptedLinkIsMarked where another CNI made it, and so its MAC is what the pod knows; what we made is not.
+func TestAnAdoptedLinkIsMarked(t *testing.T) {
+	k, w := withPod(t)
+	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
+	for _, mac := range []string{"", primaryMAC} {
+		must.Do(t, netlink.LinkSetAlias(l, ""))
+		adopt := dataplane.Op{Kind: dataplane.AdoptLink, Link: w.HostVeth, Alias: w.Alias, Addr: w.Address, MAC: mac}
+		apply(t, k, one(adopt), nil)
+		if have := observe(t, k).Links[0]; have.Alias != w.Alias || have.Adopted != (mac != "") {
+			t.Errorf("adopted with the MAC %q, it is %+v", mac, have)
+		}
+	}
+}
+
 // TestAVethThatIsNotFinishedIsGone: the pair is there, and its alias, or that it is up, is refused. The plan says
 // why, and leaves nothing.
 func TestAVethThatIsNotFinishedIsGone(t *testing.T) {
