@@ -68,7 +68,7 @@ const waitDelay = 10 * time.Second
 func (o *Options) goCommand(ctx context.Context, p *v1.Platform, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = o.Dir
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-trimpath", "GOEXPERIMENT=", "GOWORK=off")
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // so that it ends its compilers, too
 	c.WaitDelay = waitDelay
 	var stdout, stderr bytes.Buffer

@@ -108,17 +108,19 @@ func TestNotTheModule(t *testing.T) {
 // TestCallersEnvironmentMakesNoOtherBinary: it is passed on, for proxies and caches, but for what
 // decides what is built.
 func TestCallersEnvironmentMakesNoOtherBinary(t *testing.T) {
-	t.Setenv("GOENV", "off") // what `go env -w` has written on this machine
+	written := filepath.Join(t.TempDir(), "env") // as by `go env -w`, which an empty variable does not hide
+	must.Do(t, os.WriteFile(written, []byte("GOFLAGS=-tags=theirs\n"), 0o600))
+	t.Setenv("GOENV", written)
 	t.Setenv("GOPROXY", "https://proxy.example")
 	for name, value := range map[string]string{"CGO_ENABLED": "1", "GOOS": "plan9", "GOARCH": "386",
-		"GOAMD64": "v3", "GOARM64": "v9.0", "GOFLAGS": "-tags=theirs", "GOEXPERIMENT": "nosuch", "GOWORK": "/theirs/go.work"} {
+		"GOAMD64": "v3", "GOARM64": "v9.0", "GOFLAGS": "", "GOEXPERIMENT": "nosuch", "GOWORK": "/theirs/go.work"} {
 		t.Setenv(name, value)
 	}
 	for platform, level := range map[string]string{"linux/amd64": "GOAMD64=v1", "linux/arm64": "GOARM64=v8.0"} {
 		p := must.Get(v1.ParsePlatform(platform))(t)
 		name, value, _ := strings.Cut(level, "=")
 		names := []string{"GOPROXY", "GOOS", "GOARCH", "CGO_ENABLED", name, "GOFLAGS", "GOEXPERIMENT", "GOWORK"}
-		want := []string{"https://proxy.example", p.OS, p.Architecture, "0", value, "", "", "off"}
+		want := []string{"https://proxy.example", p.OS, p.Architecture, "0", value, "-trimpath", "", "off"}
 		o := Options{Dir: t.TempDir()}
 		text := must.Get(o.goCommand(t.Context(), p, append([]string{"env"}, names...)...))(t)
 		if have := strings.Split(text, "\n"); !slices.Equal(have, want) {
