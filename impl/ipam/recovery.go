@@ -153,10 +153,7 @@ func (rc *recovery) tryRecover(now time.Duration) {
 // address any more.
 func (rc *recovery) beginRecords(now time.Duration, ix *dataplane.Index) {
 	own := rc.Inst.Address
-	if i := slices.IndexFunc(rc.evidence.Departures, func(d departed) bool {
-		return d.IP.IsValid() &&
-			d.IP == own
-	}); i >= 0 {
+	if i := slices.IndexFunc(rc.evidence.Departures, func(d departed) bool { return d.IP == own }); i >= 0 {
 		rc.ledger.Recorded = rc.evidence.Departures[i].At
 		rc.evidence.Departures = slices.Delete(rc.evidence.Departures, i, i+1)
 		return
@@ -272,19 +269,9 @@ func (rc *recovery) settleRecall(now time.Duration, ix *dataplane.Index) {
 			}
 		}
 	}
-	if !rc.Witness.Kernel {
-		return
+	if rc.Witness.Kernel { // none is free yet: what is not a pod's cools
+		rc.pods.coolDowns(now, ix, rc.Steps) // what has long rested, and the kernel has just been seen not to use
 	}
-	for i := range rc.pool.Addrs {
-		a := &rc.pool.Addrs[i]
-		if a.State != Free {
-			continue
-		}
-		if why, used := ix.Uses(a.IP); used && rc.policy.Veto(why) {
-			rc.pool.quarantine(int32(i), why)
-		}
-	}
-	rc.pods.coolDowns(now, ix, rc.Steps) // what has long rested, and the kernel has just been seen not to use
 }
 
 // unfinished says whether the kernel still has something of a cooling row's attachment.
