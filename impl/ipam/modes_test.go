@@ -361,6 +361,9 @@ func TestSettingsAreBounded(t *testing.T) {
 			t.Errorf("device %d of %v: %v", device, s.Excluded, !has)
 		}
 	}
+	if err := s.Put("ENILAB_IMDS_ONLY_EXCLUDED_DEVICES", ""); err != nil || s.Excluded != 0 {
+		t.Errorf("none is excluded any more: %v, %v", s.Excluded, err)
+	}
 	for _, c := range []struct {
 		s    ipam.Settings
 		want bool

@@ -176,10 +176,11 @@ func (d Devices) String() string {
 
 func devices(v string, to *Devices) error {
 	var d Devices
+	if v == "" { // none
+		*to = d
+		return nil
+	}
 	for _, text := range strings.Split(v, ",") {
-		if v == "" {
-			break
-		}
 		i, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || i < 1 || i > mostDevice {
 			return fmt.Errorf("expected device indexes from 1 to %d with commas between, such as 2,3", mostDevice)
