@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -182,6 +183,40 @@ func TestThePrimaryIsReserved(t *testing.T) {
 			if n.enis.excluded(&n.ENIs[i]) != want {
 				t.Errorf("custom networking %v, alone %v: ENI %d is excluded: %v", c.custom, c.alone, i, !want)
 			}
+		}
+	}
+}
+
+// TestTheENIConfigsSubnetIsEC2s: with what EC2 says of it, where it lists it.
+func TestTheENIConfigsSubnetIsEC2s(t *testing.T) {
+	listed := Subnet{ID: "a", CIDR: netip.MustParsePrefix("10.0.1.0/24"), Free: 7}
+	for id, want := range map[string]Subnet{"a": listed, "c": {ID: "c"}} {
+		sn := newCustom()
+		sn.Candidates, sn.CandidatesKnown = []candidate{{Subnet: listed}}, id == "a"
+		sn.says(0, ENIConfig{Name: "z", Subnet: id})
+		if s, ok := sn.configSubnet(); s != want || !ok {
+			t.Errorf("%+v, %v; expected %+v", s, ok, want)
+		}
+	}
+	sn := newCustom()
+	sn.says(0, ENIConfig{Name: "z", Subnet: "c"})
+	if s, ok := sn.configSubnet(); ok || s != (Subnet{}) {
+		t.Errorf("EC2 does not list it in the zone: %+v, %v", s, ok)
+	}
+}
+
+// TestWhichSubnetIsNamedAsTheSource of further addresses: the ENIConfig's where it counts and names one, or else the
+// node's own.
+func TestWhichSubnetIsNamedAsTheSource(t *testing.T) {
+	for _, c := range []struct {
+		custom, alone bool
+		config, want  string
+	}{{true, false, "a", "a"}, {true, false, "", "own"}, {false, false, "a", "own"}, {true, true, "a", "own"}} {
+		sn := newCustom()
+		sn.Set.CustomNetwork, sn.Set.IMDSOnly, sn.Inst.Subnet = c.custom, c.alone, "own"
+		sn.says(0, ENIConfig{Name: "z", Subnet: c.config})
+		if got := sn.home(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 )
@@ -106,6 +107,38 @@ func TestAddressesOfADoubtThatIsPastAreTakenBackAtOnce(t *testing.T) {
 		n.driver.stay(c.now, ix)
 		if e := &n.enis.ENIs[ix]; e.Lost != c.asks || e.Trimming == c.back || c.asks && e.Next != c.now {
 			t.Errorf("%+v: EC2 is asked: %v, at %v; it is taken back: %v", c, e.Lost, e.Next, !e.Trimming)
+		}
+	}
+}
+
+// TestWhichSourcesAreAsked: by the settings. EC2 and the API server are asked nothing that is of no use.
+func TestWhichSourcesAreAsked(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  Settings
+		not  []What // all others are
+	}{
+		{"the defaults", Defaults(), []What{LookConfig}},
+		{"nothing", Settings{}, []What{LookRuntime, LookPods, LookSubnets, LookConfig}},
+		{"custom networking", Settings{CustomNetwork: true, API: true}, []What{LookRuntime}},
+		{"custom networking without an API server", Settings{CustomNetwork: true}, []What{LookRuntime, LookPods,
+			LookConfig}},
+		{"metadata alone", Settings{IMDSOnly: true, Runtime: true, API: true},
+			[]What{LookENI, LookAttached, LookSubnets, LookConfig, LookLeaked}},
+		{"metadata alone, and all that EC2 would be asked for", Settings{IMDSOnly: true, Runtime: true, API: true,
+			CustomNetwork: true,
+			Discovery:     true}, []What{LookENI, LookAttached, LookSubnets, LookConfig, LookLeaked}},
+		{"no sweep", Settings{NoSweep: true, Runtime: true, API: true, Discovery: true}, []What{LookLeaked,
+			LookConfig}},
+		{"no provisioning", Settings{NoProvisioning: true, Runtime: true, API: true, Discovery: true},
+			[]What{LookLeaked, LookConfig}},
+	} {
+		ev := newEvidence()
+		ev.Set = c.set
+		for w := What(1); w < looks; w++ {
+			if got := ev.configured(w); got == slices.Contains(c.not, w) {
+				t.Errorf("%s: %v is asked: %v", c.name, w, got)
+			}
 		}
 	}
 }

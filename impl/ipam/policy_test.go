@@ -265,6 +265,13 @@ func TestProvenLeak(t *testing.T) {
 		{"a living instance's, available for days", Leak{Near: true, Age: 1000 * time.Hour, Seen: 1000 * time.Hour}, false},
 		{"a dead instance's, old, and available since a moment ago", Leak{Near: true, Age: 1000 * time.Hour, Seen: otherLeakAge - 1, Gone: 2}, false},
 		{"a dead instance's of another cluster", Leak{Age: otherLeakAge, Seen: otherLeakAge, Gone: 2}, false},
+		{"a dead instance's, by its time of this moment", Leak{Near: true, Seen: otherLeakAge, Gone: 2}, true},
+		{"a dead instance's, and pods have its addresses", Leak{Near: true, Seen: otherLeakAge, Gone: 2, Used: true},
+			false},
+		{"a dead instance's, and somebody keeps it", Leak{Near: true, Seen: otherLeakAge, Gone: 2, Kept: true}, false},
+		{"our own, and somebody keeps it", Leak{Ours: true, Age: ownLeakAge, Kept: true}, false},
+		{"our own, young, as available as a dead instance's", Leak{Ours: true, Near: true, Seen: otherLeakAge,
+			Gone: 2}, false},
 		{"a dead instance's without a time", Leak{Near: true, Age: -1, Seen: time.Hour, Gone: 2}, false},
 	} {
 		if got := provenLeak(c.in); got != c.want {
@@ -311,6 +318,26 @@ func TestWarmTargets(t *testing.T) {
 	} {
 		if got := warmTargets(c.in); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestNoMoreThanPodsMayRun: what is there, and what comes, is of it.
+func TestNoMoreThanPodsMayRun(t *testing.T) {
+	for _, c := range []struct {
+		s          Supply
+		more, want int
+	}{
+		{Supply{Settings: Settings{MaxPods: 0}, Assigned: 5}, 9, 9},
+		{Supply{Settings: Settings{MaxPods: 20}}, 9, 9},
+		{Supply{Settings: Settings{MaxPods: 20}, Assigned: 8, Free: 4, Coming: 2}, 9, 6},
+		{Supply{Settings: Settings{MaxPods: 20}, Assigned: 8, Free: 4, Coming: 2, Cooling: 3, Quarantined: 3,
+			Waiting: 3}, 9, 6},
+		{Supply{Settings: Settings{MaxPods: 20}, Assigned: 8, Free: 4, Coming: 9}, 9, 0},
+		{Supply{Settings: Settings{MaxPods: 20}, Assigned: 8}, 0, 0},
+	} {
+		if got := limitToPods(c.s, c.more); got != c.want {
+			t.Errorf("%+v: %d of %d, expected %d", c.s, got, c.more, c.want)
 		}
 	}
 }
@@ -406,6 +433,30 @@ func TestUnionOfWitnesses(t *testing.T) {
 		{name: "the kernel gives the address to another", rows: []Row{row(one, a, Assigned)}, links: []dataplane.Link{link("eni2", two, a, true)},
 			want: []Row{{Address: a, State: Assigned, Att: two, Veth: "eni2", MAC: dataplane.VethMAC(alias(two, a))}}},
 		{name: "both live", rows: []Row{row(one, a, Assigned)}, links: []dataplane.Link{link("eni1", one, a, true), link("eni2", two, a, true)}, want: []Row{row(one, a, Assigned)}},
+		{name: "the kernel alone, twice", links: []dataplane.Link{link("eni1", one, a, true), link("eni2", two, a,
+			true)},
+			want: []Row{{Address: a, State: Assigned, Att: one, Veth: "eni1", MAC: dataplane.VethMAC(alias(one, a))}}},
+		{name: "the kernel alone, then another", links: []dataplane.Link{link("eni0", one, b, false), link("eni1",
+			one, a, true), link("eni2", two, b, true)},
+			want: []Row{{Address: a, State: Assigned, Att: one, Veth: "eni1", MAC: dataplane.VethMAC(alias(one, a))},
+				{Address: b, State: Assigned, Att: two, Veth: "eni2", MAC: dataplane.VethMAC(alias(two, b))}}},
+		{name: "our alias on what is no veth", links: []dataplane.Link{{Name: "eth1", Alias: alias(one, a),
+			PeerLive: true}}},
+		{name: "the kernel and the runtime", links: []dataplane.Link{link("eni2", two, b, true)},
+			boxes: []Sandbox{box},
+			want:  []Row{{Address: b, State: Assigned, Att: two, Veth: "eni2", MAC: dataplane.VethMAC(alias(two, b))}}},
+		{name: "the records and the runtime", rows: []Row{row(two, b, Assigned)}, links: []dataplane.Link{bare},
+			boxes: []Sandbox{box},
+			want:  []Row{row(two, b, Assigned)}},
+		{name: "the runtime twice", links: []dataplane.Link{bare}, boxes: []Sandbox{box, {ID: "c1", Address: b}},
+			want: []Row{{Address: b, State: Assigned, Att: two, Pod: box.Pod, SeenCRI: true, Veth: "eni9"}}},
+		{name: "set aside, and the runtime knows whose it is", rows: []Row{row(Attachment{}, b, Quarantined)},
+			links: []dataplane.Link{bare},
+			boxes: []Sandbox{{ID: "c0"}, box}, want: []Row{{Address: b, State: Assigned, Att: two, Pod: box.Pod,
+				SeenCRI: true, Veth: "eni9"}}},
+		{name: "a pod's, set aside", rows: []Row{row(one, b, Quarantined)}, links: []dataplane.Link{bare},
+			boxes: []Sandbox{box},
+			want:  []Row{row(one, b, Quarantined)}},
 		{name: "the runtime and a namespace", links: []dataplane.Link{bare}, boxes: []Sandbox{box},
 			want: []Row{{Address: b, State: Assigned, Att: two, Pod: box.Pod, SeenCRI: true, Veth: "eni9"}}},
 		{name: "the runtime's list is not whole", links: []dataplane.Link{bare}, boxes: []Sandbox{box}, partial: true},
