@@ -74,3 +74,41 @@ func TestTheRuntimeNamesAPodThatHasNoName(t *testing.T) {
 		}
 	}
 }
+
+// TestAPodThatAddsAddressesIsNamed, once: by its name, where it is known.
+func TestAPodThatAddsAddressesIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		name, alias, want string
+	}{
+		{"web", "c1", "pod default/web has 2 of"},
+		{"", "c1", "the pod behind eni1 has 2 of"},
+		{"web", "c9", "the pod behind eni1 has 2 of"},
+		{"web", "", "the pod behind eni1 has 2 of"},
+	} {
+		n := freeOn(t, "10.0.0.19", "10.0.0.20", "10.0.0.21", "10.0.0.22")
+		n.pool.forget(0)
+		n.pool.become(1, Assigned)
+		a := &n.pool.Addrs[1]
+		a.Att, a.Pod = Attachment{network, "c1", "eth0"}, Pod{Namespace: "default", Name: c.name}
+		n.pool.key(1)
+		l := dataplane.Link{Name: "eni1", Veth: true, PeerLive: true,
+			PeerAddresses: []netip.Addr{a.IP, n.pool.Addrs[2].IP, n.pool.Addrs[3].IP}}
+		if c.alias != "" {
+			l.Alias = alias(Attachment{network, c.alias, "eth0"}, a.IP)
+		}
+		o := dataplane.Observation{Links: []dataplane.Link{l},
+			Routes: []dataplane.Route{{Dst: netip.PrefixFrom(a.IP, 32), Link: "eni1", Table: dataplane.MainTable}}}
+		for range 2 {
+			n.pods.added(o.Index())
+		}
+		if text := n.Troubles[troubleAdded]; !strings.HasPrefix(text, c.want) || !strings.Contains(text,
+			"as 10.0.0.21") || notes(n, AddressesAdded) != 1 {
+			t.Errorf("a pod called %q, by the link's alias %s: told %d times, %q", c.name, c.alias, notes(n,
+				AddressesAdded), text)
+		}
+		n.pods.added((&dataplane.Observation{}).Index())
+		if text := n.Troubles[troubleAdded]; text != "" || notes(n, AddressesAdded) != 1 {
+			t.Errorf("nothing is added any more: told %d times, %q", notes(n, AddressesAdded), text)
+		}
+	}
+}

@@ -466,3 +466,56 @@ func TestAnENIInUseIsLookedAt(t *testing.T) {
 		}
 	}
 }
+
+// TestAnothersENIIsToldOnce, and what is known of it stays when an answer says less.
+func TestAnothersENIIsToldOnce(t *testing.T) {
+	primary, second := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("10.0.0.10")
+	full, bare := ENI{ID: "eni-9", MAC: "m9", Device: 3, Primary: primary, Addresses: []netip.Addr{second}},
+		ENI{ID: "eni-9", MAC: "m9", Device: 4}
+	moved := ENI{ID: "eni-9", MAC: "m9", Device: 4, Primary: second, Addresses: []netip.Addr{primary}}
+	for _, c := range []struct {
+		name  string
+		alone bool // metadata alone is asked
+		views []ENI
+		read  []bool // EC2 says it
+		told  int
+		why   string // part of it
+		keeps []netip.Addr
+	}{
+		{"EC2 says so", false, []ENI{full}, []bool{true}, 1, "is not tagged", []netip.Addr{primary, second}},
+		{"EC2 says so twice", false, []ENI{full, bare}, []bool{true, true}, 1, "is not tagged", []netip.Addr{primary,
+			second}},
+		{"its addresses are others", false, []ENI{full, moved}, []bool{true, true}, 1, "is not tagged",
+			[]netip.Addr{second, primary}},
+		{"metadata shows it", false, []ENI{full}, []bool{false}, 0, "", []netip.Addr{primary, second}},
+		{"metadata shows it, and EC2 says so", false, []ENI{full, bare}, []bool{false, true}, 1, "is not tagged",
+			[]netip.Addr{primary, second}},
+		{"EC2 says so, and metadata shows it", false, []ENI{full, bare}, []bool{true, false}, 1, "is not tagged",
+			[]netip.Addr{primary, second}},
+		{"metadata alone", true, []ENI{full, bare}, []bool{false, false}, 1, "ENABLE_IMDS_ONLY_MODE",
+			[]netip.Addr{primary, second}},
+		{"EC2 had said so before", true, []ENI{full, bare}, []bool{true, false}, 1, "is not tagged",
+			[]netip.Addr{primary, second}},
+	} {
+		n := newborn(t)
+		n.Set.IMDSOnly = c.alone
+		for i := range c.views {
+			n.evidence.calm = true
+			n.evidence.setAside(&c.views[i], c.read[i])
+			if o := n.evidence.otherByID("eni-9"); o.Device != c.views[i].Device || n.evidence.calm != (i > 0) {
+				t.Errorf("%s: device %d, the kernel's next word may be passed over: %v", c.name, o.Device,
+					n.evidence.calm)
+			}
+			n.evidence.Others[0].Asking = true
+		}
+		n.evidence.setAside(&c.views[len(c.views)-1], c.read[len(c.views)-1])
+		o := &n.evidence.Others[0]
+		if told := notes(n, ENINotOurs); told != c.told || !strings.Contains(o.Why, c.why) ||
+			(o.Why == "") != (c.why == "") {
+			t.Errorf("%s: told %d times, %q; expected %d, %q", c.name, told, o.Why, c.told, c.why)
+		}
+		if !slices.Equal(o.Keeps, c.keeps) || o.Asking == c.read[len(c.read)-1] || len(n.evidence.Others) != 1 {
+			t.Errorf("%s: %+v, expected to keep %v", c.name, n.evidence.Others, c.keeps)
+		}
+	}
+}
