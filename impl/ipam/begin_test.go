@@ -94,8 +94,48 @@ func TestWhatAStartMakesOfWhatCools(t *testing.T) {
 		if out := a.Op == releasing && a.Keyed && a.Tag == 7; a.State != c.state || out != c.out {
 			t.Errorf("%s: it is %v, and taken out %v; expected %v, %v", c.name, a.State, out, c.state, c.out)
 		}
+		plans := 0
+		for _, e := range n.out {
+			if _, ok := e.(*Apply); ok {
+				plans++
+			}
+		}
+		if told := notes(n, IntentResumed); (told == 1) != c.out || (plans == 1) != c.out {
+			t.Errorf("%s: told %d times, %d plans", c.name, told, plans)
+		}
 		if left := a.Cooling == inKernel; a.State == Cooling && left != c.out {
 			t.Errorf("%s: it is %v", c.name, a.Cooling)
+		}
+	}
+}
+
+// TestAPodsLinkIsFoundAtAStart: by its alias, whatever it is called; or, where it has none, as the veth behind which
+// its address is.
+func TestAPodsLinkIsFoundAtAStart(t *testing.T) {
+	ip, att := netip.MustParseAddr("10.0.0.20"), Attachment{network, "c1", "eth0"}
+	routed := []dataplane.Route{{Dst: netip.PrefixFrom(ip, 32), Link: "now", Table: dataplane.MainTable}}
+	link := dataplane.Link{Name: "now", Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{ip},
+		MAC: "0a:00:00:00:00:01"}
+	ours, theirs, hosts := link, link, link
+	ours.Alias, theirs.Alias, hosts.Veth = alias(att, ip), "theirs", false
+	hosts.Addresses = []netip.Prefix{netip.PrefixFrom(ip, 24)}
+	for _, c := range []struct {
+		name  string
+		links []dataplane.Link
+		veth  string
+	}{
+		{"by its alias", []dataplane.Link{ours}, "now"},
+		{"without an alias", []dataplane.Link{link}, "now"},
+		{"with somebody's alias", []dataplane.Link{theirs}, "before"},
+		{"the host itself", []dataplane.Link{hosts}, "before"},
+		{"none", nil, "before"},
+	} {
+		n := newborn(t)
+		n.Phase, n.Witness.Kernel = recovering, true
+		n.pool.restore(0, &Row{Address: ip, State: Assigned, Att: att, Veth: "before"})
+		n.recovery.settleRecall(time.Minute, (&dataplane.Observation{Links: c.links, Routes: routed}).Index())
+		if got := n.pool.Addrs[0].Veth; got != c.veth {
+			t.Errorf("%s: its link is %q, expected %q", c.name, got, c.veth)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -105,6 +106,10 @@ func TestWhatAnENIIsInTheView(t *testing.T) {
 		if v.Free != c.free || v.Covered != c.covered || v.Intents != c.intents || v.Assigned != 1 || v.Running != 0 {
 			t.Errorf("%s: free %d, covered %d, intents %d; expected %+v", c.name, v.Free, v.Covered, v.Intents, c)
 		}
+		if len(v.ENIs) < 2 || v.ENIs[len(v.ENIs)-1].ID != "eni-9" || len(v.ENIs) > 3 || v.Settings != n.Set ||
+			v.Limits != n.Inst.Limits {
+			t.Errorf("%s: %+v", c.name, v)
+		}
 		var shown *ViewENI
 		for i := range v.ENIs {
 			if v.ENIs[i].ID == "eni-1" {
@@ -125,20 +130,29 @@ func TestWhatAnENIIsInTheView(t *testing.T) {
 // ENI are, once the node serves.
 func TestWhatIsOnNoENIInTheView(t *testing.T) {
 	for phase, counts := range map[phase]bool{recovering: false, serving: true} {
-		n := poolOf(t, "ppqqcf")
-		n.Phase = phase
-		n.pool.Cooling = []int32{0, 4} // the first is stale
-		for _, i := range []int32{0, 2, 4} {
+		n := poolOf(t, "ppqqqccf")
+		n.Phase, n.Known = phase, true
+		n.pool.Cooling = []int32{0, 2, 5, 6} // the first two are stale
+		for _, i := range []int32{0, 2, 3, 5} {
 			n.pool.place(i, -1)
 		}
-		v := View{Taken: 99, Homeless: 99}
-		n.View(&v)
-		one, cooling := 0, 1
-		if counts {
-			one, cooling = 1, 0
+		n.evidence.Others = []other{{ID: "eni-9", MAC: "m9", Device: 3, Why: "theirs"}}
+		n.ledger.await(eniCall, 0)
+		for s := range stores {
+			for range 1 + s {
+				n.ledger.waitSaved(Store(s), saveAdd, 0, 0)
+			}
 		}
-		if v.Taken != one || v.Homeless != one || v.Cooling != cooling || v.Quarantined != 2 || v.Assigned != 2 ||
-			v.Serving != counts {
+		v := View{Taken: 99, Homeless: 99, Others: make([]ViewOther, 3)}
+		n.View(&v)
+		homeless, taken, cooling := 0, 0, 2
+		if counts {
+			homeless, taken, cooling = 1, 2, 1
+		}
+		if v.Taken != taken || v.Homeless != homeless || v.Cooling != cooling || v.Quarantined != 3 ||
+			v.Assigned != 2 ||
+			v.Serving != counts || v.Stopping || !v.Named || v.Running != 4 ||
+			!slices.Equal(v.Others, []ViewOther{{ID: "eni-9", MAC: "m9", Device: 3, Why: "theirs"}}) {
 			t.Errorf("it serves %v: %+v", counts, v)
 		}
 	}

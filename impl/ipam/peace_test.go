@@ -225,3 +225,63 @@ func TestTheHostsRulesArePutBack(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatMetadatasWordBegins: what it lacks is asked about, what it adds is not SNATed to, and after a silence the
+// node hears it.
+func TestWhatMetadatasWordBegins(t *testing.T) {
+	const now = time.Hour
+	n := freeOn(t)
+	n.Known, n.Inst = true, Instance{ID: "i-1", Address: netip.MustParseAddr("10.0.0.4")}
+	n.host.Done, n.ENIs[0].Linked, n.Grouped = true, true, []string{"sg-1"}
+	n.evidence.Others, n.evidence.Departures = []other{{ID: "eni-9", MAC: "m9", Why: "theirs"}},
+		[]departed{{ENI: "eni-8"}}
+	in := Instance{ID: "i-1", Type: "another", Address: n.Inst.Address,
+		VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}
+	n.seenIMDS(now, &Seen{What: LookIMDS, IMDS: &IMDS{Instance: in}}, true, n.Steps)
+	if len(n.Inst.VPC) != 1 || n.Inst.Type != "" || len(n.evidence.Departures) != 0 || !n.ENIs[0].Asking ||
+		!n.evidence.Others[0].Asking {
+		t.Errorf("the instance %+v, departures %+v, ENIs %+v, others %+v", n.Inst, n.evidence.Departures, n.ENIs,
+			n.evidence.Others)
+	}
+	if len(n.Grouped) != 1 || n.evidence.Looks[LookAttached].Want != never {
+		t.Errorf("groups %v, EC2 is asked what is attached at %v", n.Grouped, n.evidence.Looks[LookAttached].Want)
+	}
+	n.Deaf = true
+	n.seenIMDS(now, &Seen{What: LookIMDS, IMDS: &IMDS{Instance: in}}, true, n.Steps)
+	if n.Deaf || n.Inst.Type != "another" || n.evidence.Looks[LookAttached].Want != now {
+		t.Errorf("after a silence: deaf %v, EC2 is asked what is attached at %v", n.Deaf,
+			n.evidence.Looks[LookAttached].Want)
+	}
+}
+
+// TestAStartByMetadataOrByTheRecords: what is on record counts while metadata is silent, and until it is not.
+func TestAStartByMetadataOrByTheRecords(t *testing.T) {
+	ip := netip.MustParseAddr("10.0.0.4")
+	for phase, recollects := range map[phase]bool{recovering: true, serving: false} {
+		n := newborn(t)
+		n.Phase, n.ledger.Facts = phase, &Facts{Instance: Instance{ID: "i-1", PrimaryMAC: "m0", Address: ip},
+			ENIs: []ENI{{ID: "eni-0", MAC: "m0", CIDR: netip.MustParsePrefix("10.0.0.0/24"), Primary: ip}}}
+		n.seenIMDS(time.Minute, &Seen{What: LookIMDS}, false, n.Steps)
+		if n.Known != recollects || n.Deaf != recollects {
+			t.Errorf("in phase %d: known %v, deaf %v", phase, n.Known, n.Deaf)
+		}
+		if phase != recovering {
+			continue
+		}
+		heard := Instance{ID: "i-1", Type: "heard", Limits: Limits{ENIs: mostENIs + 1}, VPC: []netip.Prefix{{}}}
+		n.seenIMDS(time.Minute, &Seen{What: LookIMDS, IMDS: &IMDS{Instance: heard, ENIs: []ENI{{ID: "eni-0"}}}},
+			true, n.Steps)
+		if heard.VPC[0] = netip.MustParsePrefix("10.0.0.0/16"); n.Deaf || n.Inst.Type != "heard" ||
+			len(n.recovery.Cloud) != 1 || len(n.ENIs) != 0 {
+			t.Errorf("metadata answers: deaf %v, %+v, %+v", n.Deaf, n.Inst, n.ENIs)
+		}
+		if n.Inst.VPC[0].IsValid() || n.Inst.Limits.ENIs != mostENIs {
+			t.Errorf("the instance is the caller's, or has no bounds: %+v", n.Inst)
+		}
+		heard.Type = "again"
+		n.seenIMDS(time.Minute, &Seen{What: LookIMDS, IMDS: &IMDS{Instance: heard}}, true, n.Steps)
+		if n.Inst.Type != "heard" {
+			t.Errorf("metadata answers again: %+v", n.Inst)
+		}
+	}
+}

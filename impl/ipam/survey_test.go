@@ -98,10 +98,10 @@ func TestAnAddressIsGoneWhenEC2HasSaidSoTwice(t *testing.T) {
 		{"both list it again", Free, address{Missing: 1}, true, 0, never, now},
 		{"EC2 has always listed it", Free, address{ByIMDS: 1}, true, 0, never, never},
 	} {
-		n := freeOn(t, "10.0.0.20", "10.0.0.21", "10.0.0.22")
-		elsewhere, listed, it := &n.pool.Addrs[0], &n.pool.Addrs[1], &n.pool.Addrs[2]
+		n := freeOn(t, "10.0.0.20", "10.0.0.21", "10.0.0.22", "10.0.0.23")
+		elsewhere, listed, it, last := &n.pool.Addrs[0], &n.pool.Addrs[1], &n.pool.Addrs[2], &n.pool.Addrs[3]
 		n.pool.place(0, n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Ready, Linked: true}))
-		elsewhere.ByIMDS, elsewhere.Missing, listed.ByIMDS = 1, 1, 1
+		elsewhere.ByIMDS, elsewhere.Missing, listed.ByIMDS, last.ByIMDS = 1, 1, 1, 1
 		if c.state != Free {
 			n.pool.become(2, Assigned)
 		}
@@ -109,7 +109,7 @@ func TestAnAddressIsGoneWhenEC2HasSaidSoTwice(t *testing.T) {
 			n.pool.rest(now, 2, true)
 		}
 		it.Allocated, it.Given, it.Missing, it.ByIMDS = c.a.Allocated, c.a.Given, c.a.Missing, c.a.ByIMDS
-		v := ENI{ID: "eni-0", Addresses: []netip.Addr{listed.IP}}
+		v := ENI{ID: "eni-0", Addresses: []netip.Addr{listed.IP, last.IP}}
 		if c.carried {
 			v.Addresses = append(v.Addresses, it.IP)
 		}
@@ -123,7 +123,8 @@ func TestAnAddressIsGoneWhenEC2HasSaidSoTwice(t *testing.T) {
 			t.Errorf("%s: missing in %d answers, asked about again at %v, the pool thinks again at %v; expected %d, %v, %v",
 				c.name, missing, asks, n.pool.Warm.At, c.missing, c.asks, c.rethinks)
 		}
-		if c.carried && it.ByIMDS != 0 || listed.ByIMDS != 0 || elsewhere.ByIMDS != 1 || elsewhere.Missing != 1 {
+		if c.carried && it.ByIMDS != 0 || listed.ByIMDS+last.ByIMDS != 0 || elsewhere.ByIMDS != 1 ||
+			elsewhere.Missing != 1 {
 			t.Errorf("%s: it %+v, one that is listed %+v, another ENI's %+v", c.name, *it, *listed, *elsewhere)
 		}
 	}
@@ -403,6 +404,7 @@ func TestWhatIsRememberedOfDepartures(t *testing.T) {
 func TestWhatIsSweptByALook(t *testing.T) {
 	const now = time.Hour
 	own := ENI{ID: "eni-8", Owner: "i-1", Status: "available", Created: 1}
+	another := ENI{ID: "eni-7", Owner: "i-1", Status: "available", Created: 1}
 	with := func(change func(v *ENI)) ENI { v := own; change(&v); return v }
 	for _, c := range []struct {
 		name                 string
@@ -429,10 +431,15 @@ func TestWhatIsSweptByALook(t *testing.T) {
 		n.Phase, n.Inst.ID = c.phase, "i-1"
 		n.enis.newENI(eni{ENI: ENI{ID: "eni-1"}, Stage: Created})
 		n.survey.Sightings = []sighting{{ID: "eni-gone"}}
-		n.survey.seenLeaked(now, &Seen{What: LookLeaked, ENIs: []ENI{c.v}}, c.whole)
+		n.survey.seenLeaked(now, &Seen{What: LookLeaked, ENIs: []ENI{c.v, another}}, c.whole)
 		ix, swept := n.enis.eniByID("eni-8")
 		if e := n.ENIs[ix]; swept && (e.Stage != Tombstoned || !e.Foreign || e.Next < now || e.Next > now+firstPause) {
 			t.Errorf("%s: it is %+v", c.name, e)
+		}
+		if _, too := n.enis.eniByID("eni-7"); too != c.counted {
+			t.Errorf("%s: the one that is listed next is swept: %v", c.name, too)
+		} else if told := notes(n, ENISwept); told > 2 || (told == 2) != c.swept {
+			t.Errorf("%s: told %d times", c.name, told)
 		}
 		seen, counted := false, true
 		for _, s := range n.survey.Sightings {
@@ -443,6 +450,74 @@ func TestWhatIsSweptByALook(t *testing.T) {
 			at > c.again+leakedPeriod/4 {
 			t.Errorf("%s: swept %v, seen %v, the answer counts %v, EC2 is asked again at %v; expected %v, %v, %v, %v",
 				c.name, swept, seen, counted, at, c.swept, c.seen, c.counted, c.again)
+		}
+	}
+}
+
+// TestWhoseAnENIIsThatAViewShows: EC2's word, or the link that the kernel shows, makes it the node's. Metadata alone
+// is a reason to ask EC2, and to
+// read metadata again where it was cut short. None of it keeps what is listed next from being taken.
+func TestWhoseAnENIIsThatAViewShows(t *testing.T) {
+	const now = time.Hour
+	v := ENI{ID: "eni-1", MAC: "m1", Device: 1, Attachment: "a", Instance: "i-1", Owner: "i-1", Status: "in-use"}
+	with := func(change func(v *ENI)) ENI { one := v; change(&one); return one }
+	for _, c := range []struct {
+		name             string
+		by               What
+		v                ENI
+		but              func(n *Node)
+		ours, others     bool
+		imds, attached   bool // asked again
+		asksIMDSAt, asks time.Duration
+	}{
+		{"by EC2", LookAttached, v, nil, true, false, false, false, 0, 0},
+		{"by EC2, held for somebody else's", LookAttached, v, func(n *Node) { n.evidence.setAside(&v, false) }, true,
+			false, false, false, 0, 0},
+		{"by EC2, somebody else's", LookAttached, with(func(v *ENI) { v.NoManage = "true" }), nil, false, true,
+			false, false, 0, 0},
+		{"by EC2, deleted meanwhile", LookAttached, v, func(n *Node) { n.evidence.departENI(now, "eni-1") }, false,
+			false, false, false, 0, 0},
+		{"by metadata", LookIMDS, v, nil, false, true, false, true, 0, now},
+		{"by metadata, of which EC2 has said whose it is", LookIMDS, v, func(n *Node) {
+			n.evidence.setAside(&v, true)
+			n.pool.restore(now, &Row{Address: netip.MustParseAddr("10.0.0.20"), State: Assigned,
+				Att: Attachment{network, "c1", "eth0"}, ENI: "eni-1"})
+		}, false, true, false, false, 0, 0},
+		{"by metadata, on record, without a link", LookIMDS, v, func(n *Node) {
+			n.pool.restore(now, &Row{Address: netip.MustParseAddr("10.0.0.20"), State: Assigned,
+				Att: Attachment{network, "c1", "eth0"}, ENI: "eni-1"})
+		}, false, false, false, true, 0, now},
+		{"by metadata, the half of it", LookIMDS, with(func(v *ENI) { v.ID, v.Partial = "", true }), nil, false,
+			false, true, false, now + 2*time.Second, 0},
+		{"by metadata, known, and the half of it", LookIMDS, with(func(v *ENI) { v.Partial = true }), func(n *Node) {
+			n.enis.newENI(eni{ENI: v, Stage: Ready, Linked: true, presence: presence{ByIMDS: 1}})
+		}, true, false, true, false, now + 2*time.Second, 0},
+	} {
+		n := newborn(t)
+		n.Phase, n.Inst.ID = serving, "i-1"
+		if c.but != nil {
+			c.but(n)
+		}
+		n.survey.adoptENIs(now, c.by, []ENI{c.v, {ID: "eni-0", Device: 0, Instance: "i-1"}}, n.Steps)
+		_, ours := n.enis.eniByID("eni-1")
+		if others := n.evidence.otherByID("eni-1") != nil; ours != c.ours || others != c.others {
+			t.Errorf("%s: the node's %v, somebody else's %v; expected %v, %v", c.name, ours, others, c.ours, c.others)
+		}
+		if _, next := n.enis.eniByID("eni-0"); !next {
+			t.Errorf("%s: what is listed next is not taken", c.name)
+		}
+		imds, attached := never, never
+		if c.imds {
+			imds = c.asksIMDSAt
+		}
+		if c.attached {
+			attached = c.asks
+		}
+		if at := n.evidence.Looks[LookIMDS].Want; at != imds {
+			t.Errorf("%s: metadata is read again at %v, expected %v", c.name, at, imds)
+		}
+		if at := n.evidence.Looks[LookAttached].Want; at != attached {
+			t.Errorf("%s: EC2 is asked at %v, expected %v", c.name, at, attached)
 		}
 	}
 }
