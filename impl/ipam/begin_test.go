@@ -8,54 +8,8 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// TestSinceWhenReleasesAreOnRecord: by the departed row of the node's own address, and by no other; where there is
-// none, since now, or since
-// the boot if nothing of what metadata lists is in use.
-func TestSinceWhenReleasesAreOnRecord(t *testing.T) {
-	const now, booted = time.Hour, time.Minute
-	own, another, listed := netip.MustParseAddr("10.0.0.4"), netip.MustParseAddr("10.0.0.20"),
-		netip.MustParseAddr("10.0.0.30")
-	used := dataplane.Observation{Links: []dataplane.Link{{Name: "eni1", Veth: true, PeerLive: true,
-		PeerAddresses: []netip.Addr{listed}}},
-		Routes: []dataplane.Route{{Dst: netip.PrefixFrom(listed, 32), Link: "eni1", Table: dataplane.MainTable}}}
-	for _, c := range []struct {
-		name  string
-		own   netip.Addr
-		gone  []departed
-		o     dataplane.Observation
-		want  time.Duration
-		left  int // departures
-		saved bool
-	}{
-		{"on record", own, []departed{{IP: another, At: 5}, {IP: own, At: 7}, {IP: listed, At: 9}}, used, 7, 2, false},
-		{"not on record, and something is in use", own, []departed{{IP: another, At: 5}}, used, now, 1, true},
-		{"not on record, and nothing is in use", own, []departed{{IP: another, At: 5}}, dataplane.Observation{},
-			booted, 1, true},
-		{"it has no address of its own", netip.Addr{}, []departed{{IP: another, At: 5}}, used, now, 1, false},
-	} {
-		n := newborn(t)
-		n.Inst.Address, n.recovery.Booted, n.evidence.Departures = c.own, booted, c.gone
-		n.recovery.Cloud = []ENI{{ID: "eni-0"}, {ID: "eni-1", Addresses: []netip.Addr{another, listed}}}
-		n.recovery.beginRecords(now, c.o.Index())
-		rows := n.ledger.put[RunStore]
-		if n.ledger.Recorded != c.want || len(n.evidence.Departures) != c.left || len(rows) > 0 != c.saved {
-			t.Errorf("%s: since %v, departures %+v, saved %+v; expected %v", c.name, n.ledger.Recorded,
-				n.evidence.Departures, rows, c.want)
-		}
-		for _, d := range n.evidence.Departures {
-			if d.IP == own {
-				t.Errorf("%s: the node's own address is among those that have gone", c.name)
-			}
-		}
-		if c.saved && (rows[0].Address != own || rows[0].ReleasedAt != c.want) {
-			t.Errorf("%s: saved %+v", c.name, rows[0])
-		}
-	}
-}
-
 // TestWhatAStartMakesOfWhatCools: what the kernel shows in use is set aside, by a daemon that believes the kernel;
-// and what is left of a pod is
-// taken out.
+// and what is left of a pod is taken out.
 func TestWhatAStartMakesOfWhatCools(t *testing.T) {
 	const now = time.Hour
 	ip, stranger := netip.MustParseAddr("10.0.0.20"), dataplane.Link{Name: "veth9", Veth: true, PeerLive: true}

@@ -153,7 +153,8 @@ func (rc *recovery) tryRecover(now time.Duration) {
 // address any more.
 func (rc *recovery) beginRecords(now time.Duration, ix *dataplane.Index) {
 	own := rc.Inst.Address
-	if i := slices.IndexFunc(rc.evidence.Departures, func(d departed) bool { return d.IP == own }); i >= 0 {
+	is := func(d departed) bool { return d.IP.IsValid() && d.IP == own }
+	if i := slices.IndexFunc(rc.evidence.Departures, is); i >= 0 {
 		rc.ledger.Recorded = rc.evidence.Departures[i].At
 		rc.evidence.Departures = slices.Delete(rc.evidence.Departures, i, i+1)
 		return
