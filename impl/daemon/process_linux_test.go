@@ -73,7 +73,9 @@ func newProcess(t *testing.T, args []string, environment ...string) *process {
 }
 
 // path is a file's in its folder.
-func (p *process) path(names ...string) string { return filepath.Join(append([]string{p.dir}, names...)...) }
+func (p *process) path(names ...string) string {
+	return filepath.Join(append([]string{p.dir}, names...)...)
+}
 
 // ends waits for its end and returns its exit code.
 func (p *process) ends(t *testing.T) int {
