@@ -134,7 +134,7 @@ func TestWhichENIIsIdle(t *testing.T) {
 		if c.but != nil {
 			c.but(n)
 		}
-		ix, ok := n.warm.idleENI(Want{Less: c.less})
+		ix, ok := n.warm.idleENI(time.Hour, Want{Less: c.less})
 		if ok != (c.want >= 0) || ok && ix != c.want {
 			t.Errorf("%s: ENI %d, %v; expected %d", c.name, ix, ok, c.want)
 		}

@@ -39,7 +39,7 @@ func TestDrain(t *testing.T) {
 }
 
 // TestDrainStoppedByAUse: there is too much even without the ENI that is drained, and the runtime says that a sandbox has one
-// of its addresses. It is asked again, once a minute, and not as fast as it answers.
+// of its addresses. It is asked again, every two minutes, and not as fast as it answers.
 func TestDrainStoppedByAUse(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.set.WarmENITarget = 3

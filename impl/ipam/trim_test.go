@@ -78,3 +78,27 @@ func TestAnENIThatStaysHoldsNoOther(t *testing.T) {
 		}
 	}
 }
+
+// TestAnENIThatStaysIsLookedAt: a stranger takes an address of an ENI away that the node would give back, and has to keep, again and again. The
+// address is missed nevertheless: a pod that gets it would reach nobody.
+func TestAnENIThatStaysIsLookedAt(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.WarmENITarget = 2
+	w.start()
+	w.live(time.Minute)
+	e := w.eni("eni-1")
+	b := w.pod("c1", "web-1")
+	b.ready, b.addr = true, e.Addresses[0]
+	w.set.WarmENITarget = 0
+	w.step(ipam.Set{Settings: w.set})
+	w.live(3 * time.Minute)
+	e.Addresses = e.Addresses[:4]
+	w.live(10 * time.Minute)
+	var v ipam.View
+	w.node.View(&v)
+	for _, o := range v.ENIs {
+		if o.ID == e.ID && o.Total != len(e.Addresses) {
+			t.Errorf("the books have %d addresses of %s, and EC2 %v", o.Total, e.ID, e.Addresses)
+		}
+	}
+}

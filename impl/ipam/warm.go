@@ -314,7 +314,7 @@ func (wp *warm) shrink(now time.Duration, w Want) {
 	if wp.unbelieved() {
 		return
 	}
-	if ix, ok := wp.idleENI(w); ok {
+	if ix, ok := wp.idleENI(now, w); ok {
 		wp.driver.beginDrain(now, ix)
 		wp.note(Note{Point: ENIDrained, ENI: wp.enis.ENIs[ix].ID})
 		return
@@ -324,10 +324,13 @@ func (wp *warm) shrink(now time.Duration, w Want) {
 	}
 }
 
-// idleENI is the last attached ENI none of whose addresses is used, if all of it may go; of several the one that had to
-// stay comes last, for somebody may still claim an address of it. Where pods come and go their
+// stayPause is for how long an ENI that had to stay is not asked to go again. Others go meanwhile, and metadata, which is
+// read once a minute, is believed about it: a look that was under way when it began or ceased to drain says nothing.
+const stayPause = 2 * time.Minute
+
+// idleENI is the last attached ENI none of whose addresses is used, if all of it may go. Where pods come and go their
 // addresses cool down: an ENI without which there were hardly room for these as well would have to be made again.
-func (wp *warm) idleENI(w Want) (int32, bool) {
+func (wp *warm) idleENI(now time.Duration, w Want) (int32, bool) {
 	best, found := int32(0), false
 	per := wp.perENI()
 	needed := wp.pool.Count[Assigned] + wp.pool.Count[Free] - w.Less + wp.pool.Count[Cooling] +
@@ -337,15 +340,15 @@ func (wp *warm) idleENI(w Want) (int32, bool) {
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Device == 0 || e.total() > w.Less || wp.enis.excluded(e) {
+		if e.Stage != Ready || e.busy() || e.Device == 0 || e.total() > w.Less || wp.enis.excluded(e) ||
+			e.Stayed > 0 && now < e.Stayed+stayPause {
 			continue
 		}
 		// by the books: nobody else is asked before the drain begins
 		if !wp.policy.Drainable(Evidence{Uses: e.total() - e.Has[Free]}) {
 			continue
 		}
-		b := &wp.enis.ENIs[best]
-		if !found || e.Stayed < b.Stayed || e.Stayed == b.Stayed && e.Device > b.Device {
+		if !found || e.Device > wp.enis.ENIs[best].Device {
 			best, found = int32(i), true
 		}
 	}
