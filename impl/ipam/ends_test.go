@@ -292,3 +292,105 @@ func TestEvidenceIsGatheredAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatASaveOfAnENIsRecordsBegins: an intent that is durable is carried out, an unassignment that is on record
+// is over,
+// and what is not durable is tried again. A Save of before says nothing.
+func TestWhatASaveOfAnENIsRecordsBegins(t *testing.T) {
+	const now = time.Hour
+	for _, c := range []struct {
+		what    string
+		doing   Action
+		unwired bool
+		tag     uint64
+		wait    waitKind // before
+		ok      bool
+		intent  waitKind // afterwards, of an intent
+		taken   waitKind // afterwards, of the record of an unassignment
+	}{
+		{"durable", AttachENI, false, 5, storing, true, calling, idle},
+		{"a detach that is durable", DetachENI, false, 5, storing, true, applying, idle},
+		{"the same, and its link is bare", DetachENI, true, 5, storing, true, calling, idle},
+		{"not durable", AttachENI, false, 5, storing, false, idle, idle},
+		{"of before", AttachENI, false, 4, storing, true, storing, storing},
+		{"not awaited", AttachENI, false, 5, applying, true, applying, applying},
+	} {
+		for _, taken := range []bool{false, true} {
+			n := newborn(t)
+			n.pool.Warm.At = never
+			ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Draining, Token: "t", Unwired: c.unwired,
+				Trimming: true, mutation: mutation{Doing: c.doing, Wait: c.wait, Stored: true, Extra: "x", Tries: 3,
+					Count:    2,
+					Prefixed: true, Lost: true, Give: []string{"sg"}, Before: make([]netip.Addr, 1), Next: 7}})
+			e, want := &n.ENIs[ix], c.intent
+			e.Tag = 5
+			if taken {
+				want = c.taken
+				n.driver.takenSaved(now, ix, c.tag, c.ok)
+			} else {
+				n.driver.intentSaved(now, ix, c.tag, c.ok)
+			}
+			heard := want != c.wait
+			over, again := taken && heard && c.ok, heard && !c.ok
+			if e.Wait != want || (e.Next > now && e.Next != never && e.Tries == 4) != again ||
+				(len(n.out) == 1) != (want == calling || heard && want == applying) {
+				t.Errorf("%s, taken %v: it waits for %d, goes on at %v after %d tries: %+v", c.what, taken, e.Wait,
+					e.Next, e.Tries,
+					n.out)
+			}
+			rest := e.Doing == 0 && e.Count == 0 && e.Before == nil && e.Give == nil && !e.Prefixed &&
+				!e.Trimming && !e.Lost
+			if gone := !e.Stored && e.Extra == "" && len(n.ledger.drop[LibStore]) == 1; rest != over ||
+				gone != over ||
+				(e.Tries == 0) != over || (n.pool.Warm.At == now) != over || (e.Next == never) != over {
+				t.Errorf("%s, taken %v: %+v", c.what, taken, e.mutation)
+			}
+		}
+	}
+}
+
+// TestWhoseResidueIsRemoved: rules of addresses that no pod has, that are no ENI's own and on nobody else's ENI.
+// While the
+// host is being set up, none is.
+func TestWhoseResidueIsRemoved(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		ip    string
+		spoil func(n *Node)
+		want  bool
+	}{
+		{"free", "10.0.0.20", func(*Node) {}, true},
+		{"free, and the host is being set up", "10.0.0.20", func(n *Node) { n.host.Busy = true }, false},
+		{"free, and changed since", "10.0.0.20", func(n *Node) { n.pool.Addrs[0].Tag = 6 }, false},
+		{"a pod's", "10.0.0.20", func(n *Node) { assign(n, 0, "c1") }, false},
+		{"set aside", "10.0.0.20", func(n *Node) { n.pool.quarantine(0, "why") }, false},
+		{"cooling, and something is in the kernel", "10.0.0.20", func(n *Node) {
+			n.pool.rest(0, assigned(n, 0),
+				false)
+		}, false},
+		{"cooling", "10.0.0.20", func(n *Node) { n.pool.rest(0, assigned(n, 0), true) }, true},
+		{"cooling, and something runs", "10.0.0.20", func(n *Node) {
+			n.pool.rest(0, assigned(n, 0), true)
+			n.pool.Addrs[0].Op = releasing
+		}, false},
+		{"unknown", "10.0.0.99", func(*Node) {}, true},
+		{"the node's", "10.0.0.99", func(n *Node) { n.Inst.Address = netip.MustParseAddr("10.0.0.99") }, false},
+		{"an ENI's own", "10.0.0.99", func(n *Node) { n.ENIs[0].Primary = netip.MustParseAddr("10.0.0.99") }, false},
+		{"another's", "10.0.0.99", func(n *Node) {
+			n.evidence.Others = []other{{ID: "eni-9", Keeps: []netip.Addr{netip.MustParseAddr("10.0.0.99")}}}
+		}, false},
+	} {
+		n := freeOn(t, "10.0.0.20")
+		c.spoil(n)
+		if n.pool.Addrs[0].Tag != 6 {
+			n.pool.Addrs[0].Tag = 5
+		}
+		to := netip.PrefixFrom(netip.MustParseAddr(c.ip), 32)
+		o := dataplane.Observation{Complete: true,
+			Rules: []dataplane.Rule{{Priority: dataplane.PriorityToPod, To: to, Table: dataplane.MainTable}}}
+		n.residue(o.Index(), 5)
+		if got := len(applies(n)) == 1; got != c.want || got != (noted(n, ResidueRemoved) == 1) {
+			t.Errorf("%s: removed %v: %+v", c.what, got, n.out)
+		}
+	}
+}
