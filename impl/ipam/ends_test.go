@@ -38,10 +38,10 @@ func TestWhenACoolDownEnds(t *testing.T) {
 		{"in use", true, func(*Node, *address) {}, Quarantined, false},
 		{"in use, by a witness that does not count", true, func(n *Node, _ *address) { n.Witness.Kernel = false },
 			Free, false},
-		{"in use, and the policy has no veto", true, func(n *Node,
-			_ *address) {
-			n.policy.Veto = func(string) bool { return false }
-		},
+		{"in use, and the policy has no veto", true,
+			func(n *Node, _ *address) {
+				n.policy.Veto = func(string) bool { return false }
+			},
 			Free, false},
 		{"in use, and it was nobody's", true, func(_ *Node, a *address) { a.Att = Attachment{}; a.ReleasedAt++ },
 			Quarantined, false},

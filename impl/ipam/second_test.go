@@ -423,10 +423,10 @@ func TestAnAddressIsGoneWhenEC2SaysSoTwice(t *testing.T) {
 		{"EC2 gave it a moment ago, twice", 1, 1, false, func(_ *Node, a *address) { a.Given = now - time.Second },
 			false, 1, 2,
 			now - time.Second + consistency, false},
-		{"EC2 gave it nearly long enough ago", 1, 1, false, func(_ *Node,
-			a *address) {
-			a.Given = now - consistency + 1
-		}, false,
+		{"EC2 gave it nearly long enough ago", 1, 1, false,
+			func(_ *Node, a *address) {
+				a.Given = now - consistency + 1
+			}, false,
 			1, 2, now + askPause, false},
 		{"EC2 gave it long ago", 1, 1, false, func(_ *Node, a *address) { a.Given = now - consistency }, true, 0, 0,
 			never, false},
