@@ -112,9 +112,7 @@ func (dr *driver) lightened(now time.Duration, ix int32) {
 	e := &dr.enis.ENIs[ix]
 	dr.takenBack(now, ix, e.Before)
 	e.Addresses = slices.DeleteFunc(slices.Clone(e.Addresses), func(ip netip.Addr) bool { return slices.Contains(e.Before, ip) })
-	if e.Prefixed {
-		e.Prefixes = slices.DeleteFunc(slices.Clone(e.Prefixes), func(p netip.Prefix) bool { return slices.Contains(e.Before, p.Addr()) })
-	}
+	e.Prefixes = slices.DeleteFunc(slices.Clone(e.Prefixes), func(p netip.Prefix) bool { return slices.Contains(e.Before, p.Addr()) })
 	e.Before, e.Prefixed, e.Barred = nil, false, 0
 }
 

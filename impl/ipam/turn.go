@@ -62,12 +62,12 @@ func (wp *warm) turn(now time.Duration) {
 		return
 	}
 	prefixed := !wp.delegates()
-	if prefixed && len(wp.pool.blocks) == 0 || !prefixed && (p.Bare || len(wp.pool.blocks) == 0 && wp.roomy()) {
+	if !prefixed && (p.Bare || len(wp.pool.blocks) == 0 && wp.roomy()) {
 		return
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || !e.takes() {
+		if e.Stage != Ready || !e.spares(prefixed) || !e.takes() {
 			continue
 		}
 		if prefixed && wp.subnets.exhausted(e.Subnet) { // no address is to be had there in its place
