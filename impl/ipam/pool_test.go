@@ -133,6 +133,7 @@ func TestTheTableOfAnAddressIsThatOfADeviceThatSomebodyHasSeen(t *testing.T) {
 		want int
 	}{
 		{eni{Stage: Ready}, dataplane.MainTable}, // the primary one
+		{eni{Stage: Attached}, dataplane.MainTable},
 		{eni{Stage: Ready, ENI: ENI{Device: 2}}, dataplane.TableOf(2)},
 		{eni{Stage: Created, ENI: ENI{Device: 2}}, dataplane.TableOf(2)}, // a third party has detached it
 		{eni{Stage: Created, mutation: mutation{Doing: AttachENI, Lost: true}}, dataplane.UnknownTable},

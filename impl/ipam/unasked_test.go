@@ -1153,6 +1153,31 @@ func TestTheLastAttachedIdleENIGoes(t *testing.T) {
 			n.pool.rest(0, assigned(n, 1), true)
 		}, -1},
 		{"one cools, and there is room", 2, func(n *Node) { n.pool.rest(0, assigned(n, 1), true) }, 2},
+		{"one cools, and there is just room", 3, func(n *Node) {
+			n.Inst.Limits.Addresses = 3
+			n.pool.rest(0, assigned(n, 1), true)
+		}, 2},
+		{"one is set aside, and there is hardly room", 3, func(n *Node) {
+			n.Inst.Limits.Addresses = 3
+			n.pool.rest(0, assigned(n, 1), true)
+			n.pool.adopt(0, netip.MustParseAddr("10.0.0.12"), 0, false)
+			n.pool.quarantine(n.pool.byAddress[netip.MustParseAddr("10.0.0.12")], "why")
+		}, -1},
+		{"its subnet is not for pods", 2, func(n *Node) {
+			n.ENIs[2].Subnet, n.Set = "b", Defaults()
+			n.subnets.seen(0, &Seen{What: LookSubnets, Complete: true, Subnets: []Subnet{{ID: "b", Role: "0"}}}, true, 0,
+				0)
+		}, 3},
+		{"it had to stay", 2, func(n *Node) { n.ENIs[2].Stayed = 1 }, 3},
+		{"two had to stay", 2, func(n *Node) { n.ENIs[1].Stayed, n.ENIs[2].Stayed = 1, 1 }, 3},
+		{"it had to stay, and one that did not is left", 2, func(n *Node) {
+			n.ENIs[2].Stayed, n.ENIs[3].Wait = 1,
+				calling
+		}, 1},
+		{"all had to stay", 2, func(n *Node) {
+			n.ENIs[1].Stayed, n.ENIs[2].Stayed, n.ENIs[3].Stayed = 1, 1,
+				1
+		}, 2},
 	} {
 		n := freeOn(t, "10.0.0.10", "10.0.0.11")
 		n.Inst.Limits = Limits{ENIs: 4, Addresses: 5}
