@@ -265,7 +265,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		}
 		e := eni{ENI: ENI{Subnet: at.ID, CIDR: at.CIDR, Groups: slices.Clone(wp.subnets.groups(wp.enis.primarysGroups()))}, Stage: Intended, Since: now,
 			mutation: mutation{Count: wp.pool.Warm.asked(count), Prefixed: unit > 1, Wall: wp.wall(now), Next: now}}
-		if primary := wp.enis.primary(); primary != nil && (at.ID == wp.Inst.Subnet || at.ID == "") {
+		if primary := wp.enis.primary(); primary != nil && at.ID == wp.Inst.Subnet {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
 		}
 		wp.subnets.takes(e.Subnet, 1+e.Count*e.unit())
