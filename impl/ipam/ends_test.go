@@ -12,8 +12,7 @@ import (
 // These ask how a cool-down, a GC, a drain and the node's rest end, and what keeps them from it.
 
 // TestWhenACoolDownEnds: when its time is over, nothing runs, conntrack has forgotten it and the kernel shows no
-// use. What
-// nobody had is set aside as soon as the kernel shows a use.
+// use. What nobody had is set aside as soon as the kernel shows a use.
 func TestWhenACoolDownEnds(t *testing.T) {
 	const now = time.Hour
 	for _, c := range []struct {
@@ -294,8 +293,7 @@ func TestEvidenceIsGatheredAnew(t *testing.T) {
 }
 
 // TestWhatASaveOfAnENIsRecordsBegins: an intent that is durable is carried out, an unassignment that is on record
-// is over,
-// and what is not durable is tried again. A Save of before says nothing.
+// is over, and what is not durable is tried again. A Save of before says nothing.
 func TestWhatASaveOfAnENIsRecordsBegins(t *testing.T) {
 	const now = time.Hour
 	for _, c := range []struct {
@@ -350,8 +348,7 @@ func TestWhatASaveOfAnENIsRecordsBegins(t *testing.T) {
 }
 
 // TestWhoseResidueIsRemoved: rules of addresses that no pod has, that are no ENI's own and on nobody else's ENI.
-// While the
-// host is being set up, none is.
+// While the host is being set up, none is.
 func TestWhoseResidueIsRemoved(t *testing.T) {
 	for _, c := range []struct {
 		what  string

@@ -124,9 +124,8 @@ func TestASilenceOfMetadatasIsTold(t *testing.T) {
 	}
 }
 
-// TestNewSettings: what they make of use is asked for at once. With metadata alone EC2's word on what is attached is
-// awaited no more, and without
-// that what waited for EC2 goes on.
+// TestNewSettings: what they make of use is asked for at once. With metadata alone EC2's word on what is attached
+// is awaited no more, and without that what waited for EC2 goes on.
 func TestNewSettings(t *testing.T) {
 	const now = time.Hour
 	for _, c := range []struct {

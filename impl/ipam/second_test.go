@@ -99,8 +99,7 @@ func (n *Node) departed(ip string) bool {
 }
 
 // TestWhatANewENIIs: what EC2 says of it, and what it was asked for where the answer lacks that. One that the sweep
-// or
-// metadata has shown before is there already.
+// or metadata has shown before is there already.
 func TestWhatANewENIIs(t *testing.T) {
 	const now = time.Hour
 	ours, theirs := netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("10.0.1.0/24")
@@ -289,8 +288,7 @@ func TestWhatEC2SaysOfAnENIOnItsWayIn(t *testing.T) {
 }
 
 // TestWhetherEC2sWordMakesAnENIAnothers: one that is kept for somebody, or was not made here where those are left
-// alone. A
-// foreign leak that is to be deleted is only spared if it is kept.
+// alone. A foreign leak that is to be deleted is only spared if it is kept.
 func TestWhetherEC2sWordMakesAnENIAnothers(t *testing.T) {
 	const now = time.Hour
 	for _, c := range []struct {
@@ -332,8 +330,7 @@ func TestWhetherEC2sWordMakesAnENIAnothers(t *testing.T) {
 }
 
 // TestWhereEC2SaysThatAddressesAre: what is on record and on no ENI is on the one that EC2 lists it with, unless
-// that is
-// another instance's.
+// that is another instance's.
 func TestWhereEC2SaysThatAddressesAre(t *testing.T) {
 	for instance, want := range map[string]int32{"i-1": 0, "i-2": -1} {
 		n := freeOn(t, "10.0.0.20", "10.0.0.21")
@@ -480,8 +477,7 @@ func TestAnAddressOfAnEarlierDaemonIsNotYoung(t *testing.T) {
 }
 
 // TestWhoStaysAfterAll: an ENI that drained is in service again, and one whose addresses were to go keeps them.
-// While an
-// earlier daemon's call may land, nothing is decided.
+// While an earlier daemon's call may land, nothing is decided.
 func TestWhoStaysAfterAll(t *testing.T) {
 	const now = time.Hour
 	for _, c := range []struct {
@@ -536,8 +532,7 @@ func TestWhoStaysAfterAll(t *testing.T) {
 }
 
 // TestWhatBecomesOfAnENIThatIsAnothers: one of another instance is gone, with what nobody has. One of this instance
-// is set
-// aside, and what pods have or had of it is on no ENI from then on.
+// is set aside, and what pods have or had of it is on no ENI from then on.
 func TestWhatBecomesOfAnENIThatIsAnothers(t *testing.T) {
 	for _, instance := range []string{"i-1", "i-2"} {
 		n := freeOn(t, "10.0.0.20", "10.0.0.21", "10.0.0.22", "10.0.0.23", "10.0.0.24")
@@ -655,8 +650,7 @@ func TestACHECKWaitsForTheKernel(t *testing.T) {
 }
 
 // TestWhatAMissingSandboxBegins: kernel and runtime are looked at again, and what the kernel says is read whether
-// or not it
-// is news.
+// or not it is news.
 func TestWhatAMissingSandboxBegins(t *testing.T) {
 	const now = time.Hour
 	for _, missing := range []bool{false, true} {
@@ -1007,8 +1001,7 @@ func TestTheFirstLookForLeaksIsByChance(t *testing.T) {
 }
 
 // TestTheLinkOfARecoveredRowIsLearned: by its alias, whatever name the row has; one without alias is taken over if
-// it is a
-// pod's.
+// it is a pod's.
 func TestTheLinkOfARecoveredRowIsLearned(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -1037,8 +1030,7 @@ func TestTheLinkOfARecoveredRowIsLearned(t *testing.T) {
 }
 
 // TestWhatRecoveryMakesOfTheRest: a removal that was cut short is repeated, what is out of the kernel cools on, and
-// what is
-// in use is set aside, if the kernel may testify.
+// what is in use is set aside, if the kernel may testify.
 func TestWhatRecoveryMakesOfTheRest(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -1051,9 +1043,6 @@ func TestWhatRecoveryMakesOfTheRest(t *testing.T) {
 		op      op
 		rests   cooling
 	}{
-		{"free", false, false, false, false, true, Free, noOp, inKernel},
-		{"free, and in use", false, true, false, false, true, Quarantined, noOp, inKernel},
-		{"free, and in use by a witness that does not count", false, true, false, false, false, Free, noOp, inKernel},
 		{"withheld", false, false, false, true, true, Cooling, noOp, remembered},
 		{"withheld, and in use", false, true, false, true, true, Quarantined, noOp, inKernel},
 		{"cooling", true, false, false, false, true, Cooling, noOp, remembered},

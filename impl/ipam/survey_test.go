@@ -198,8 +198,7 @@ func TestENIsThatMetadataDoesNotList(t *testing.T) {
 }
 
 // TestWhatAViewSaysOfAnENI: EC2's answers are learned where the kernel alone is at work on it, addresses are taken
-// over where nothing is, and
-// only who cannot be behind refutes what EC2 has said against an ENI without a link.
+// over where nothing is, and only who cannot be behind refutes what EC2 has said against an ENI without a link.
 func TestWhatAViewSaysOfAnENI(t *testing.T) {
 	for _, c := range []struct {
 		name                    string
@@ -398,9 +397,8 @@ func TestWhatIsRememberedOfDepartures(t *testing.T) {
 	}
 }
 
-// TestWhatIsSweptByALook: what a whole answer of EC2's shows, by a node that serves. A leak that may be one is looked
-// at again soon, and a
-// neighbour's is nothing to this node.
+// TestWhatIsSweptByALook: what a whole answer of EC2's shows, by a node that serves. A leak that may be one is
+// looked at again soon, and a neighbour's is nothing to this node.
 func TestWhatIsSweptByALook(t *testing.T) {
 	const now = time.Hour
 	own := ENI{ID: "eni-8", Owner: "i-1", Status: "available", Created: 1}
@@ -454,9 +452,9 @@ func TestWhatIsSweptByALook(t *testing.T) {
 	}
 }
 
-// TestWhoseAnENIIsThatAViewShows: EC2's word, or the link that the kernel shows, makes it the node's. Metadata alone
-// is a reason to ask EC2, and to
-// read metadata again where it was cut short. None of it keeps what is listed next from being taken.
+// TestWhoseAnENIIsThatAViewShows: EC2's word, or the link that the kernel shows, makes it the node's. Metadata
+// alone is a reason to ask EC2, and to read metadata again where it was cut short. None of it keeps what is listed
+// next from being taken.
 func TestWhoseAnENIIsThatAViewShows(t *testing.T) {
 	const now = time.Hour
 	v := ENI{ID: "eni-1", MAC: "m1", Device: 1, Attachment: "a", Instance: "i-1", Owner: "i-1", Status: "in-use"}

@@ -1168,16 +1168,6 @@ func TestTheLastAttachedIdleENIGoes(t *testing.T) {
 			n.subnets.seen(0, &Seen{What: LookSubnets, Complete: true, Subnets: []Subnet{{ID: "b", Role: "0"}}}, true, 0,
 				0)
 		}, 3},
-		{"it had to stay", 2, func(n *Node) { n.ENIs[2].Stayed = 1 }, 3},
-		{"two had to stay", 2, func(n *Node) { n.ENIs[1].Stayed, n.ENIs[2].Stayed = 1, 1 }, 3},
-		{"it had to stay, and one that did not is left", 2, func(n *Node) {
-			n.ENIs[2].Stayed, n.ENIs[3].Wait = 1,
-				calling
-		}, 1},
-		{"all had to stay", 2, func(n *Node) {
-			n.ENIs[1].Stayed, n.ENIs[2].Stayed, n.ENIs[3].Stayed = 1, 1,
-				1
-		}, 2},
 	} {
 		n := freeOn(t, "10.0.0.10", "10.0.0.11")
 		n.Inst.Limits = Limits{ENIs: 4, Addresses: 5}
