@@ -129,15 +129,9 @@ func readSome(c *net.UnixConn, buf []byte, maxFiles int) (n int, files []*os.Fil
 
 // rights are the files in control messages; anything else in them is none of ours.
 func rights(oob []byte) (files []*os.File) {
-	msgs, err := syscall.ParseSocketControlMessage(oob)
-	if err != nil {
-		return nil // the kernel wrote them
-	}
+	msgs, _ := syscall.ParseSocketControlMessage(oob) // the kernel wrote them
 	for i := range msgs {
-		fds, err := syscall.ParseUnixRights(&msgs[i])
-		if err != nil {
-			continue
-		}
+		fds, _ := syscall.ParseUnixRights(&msgs[i])
 		for _, fd := range fds {
 			files = append(files, os.NewFile(uintptr(fd), "received"))
 		}

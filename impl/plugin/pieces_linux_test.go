@@ -292,6 +292,17 @@ func TestNamesThatNoLinkHasAreRefused(t *testing.T) {
 	}
 }
 
+// TestAPrevResultThatIsNoneIsRefused as what it is, and not as one that is missing.
+func TestAPrevResultThatIsNoneIsRefused(t *testing.T) {
+	for verbName, do := range map[string]func(*verb) error{ipc.Add: (*verb).add, ipc.Check: (*verb).check} {
+		v := &verb{name: verbName, args: &skel.CmdArgs{ContainerID: "c1", IfName: "eth0", Netns: "/nowhere"}}
+		v.conf.PrevResult = []byte(`[]`)
+		if err := do(v); codeOf(err) != types.ErrInvalidNetworkConfig || !strings.Contains(err.Error(), "prevResult: ") {
+			t.Errorf("%s: %v", verbName, err)
+		}
+	}
+}
+
 // TestAnsweredInTheCallersVersion, where it is one.
 func TestAnsweredInTheCallersVersion(t *testing.T) {
 	for conf, want := range map[string]string{`{"cniVersion":"0.4.0"}`: "0.4.0",
