@@ -219,9 +219,10 @@ func TestLeaked(t *testing.T) {
 	}
 	all := items(leak("eni-1", "i-1", "", "vpc-1"), leak("eni-2", "i-ended", "", "vpc-1"), leak("eni-3", "i-gone", "", "vpc-1"), leak("eni-4", "i-lives", "", "vpc-1"),
 		leak("eni-5", "i-ended", "c1", "vpc-1"), leak("eni-6", "i-ended", "c2", "vpc-1"), leak("eni-7", "i-gone", "", "vpc-2"), leak("eni-8", "i-gone", "c1", "vpc-2"), leak("eni-10", "i-gone", "", ""), eniXML("eni-9", "", ""))
-	state := func(id, state string) string {
-		return "<item><instancesSet><item><instanceId>" + id + "</instanceId><vpcId>vpc-1</vpcId><instanceState><name>" + state + "</name></instanceState></item></instancesSet></item>"
+	in := func(vpc, id, state string) string {
+		return "<item><instancesSet><item><instanceId>" + id + "</instanceId><vpcId>" + vpc + "</vpcId><instanceState><name>" + state + "</name></instanceState></item></instancesSet></item>"
 	}
+	state := func(id, state string) string { return in("vpc-1", id, state) }
 	others := state("i-ended", "terminated") + state("i-lives", "stopping")
 	answers := say("DescribeInstances", "<reservationSet>"+state("i-1", "running")+others+"</reservationSet>")
 	const unknown = "eni-1 eni-2 eni-3 eni-4 eni-5 eni-6 eni-7 eni-8 eni-10"
@@ -231,8 +232,10 @@ func TestLeaked(t *testing.T) {
 		instances func(http.ResponseWriter, url.Values)
 		want      string // "!" is of an instance that is gone, "+" of this cluster and VPC
 	}{
-		"a cluster":                 {"c1", map[string]string{"status": "available", "tag:" + tagCluster: "c1"}, answers, "eni-1 eni-2! eni-3! eni-4 eni-5!+ eni-6! eni-7! eni-8! eni-10!"},
-		"no cluster":                {"", map[string]string{"status": "available", "tag-key": tagOwner}, answers, "eni-1+ eni-2!+ eni-3!+ eni-4+ eni-5! eni-6! eni-7! eni-8! eni-10!"},
+		"a cluster":  {"c1", map[string]string{"status": "available", "tag:" + tagCluster: "c1"}, answers, "eni-1 eni-2! eni-3! eni-4 eni-5!+ eni-6! eni-7! eni-8! eni-10!"},
+		"no cluster": {"", map[string]string{"status": "available", "tag-key": tagOwner}, answers, "eni-1+ eni-2!+ eni-3!+ eni-4+ eni-5! eni-6! eni-7! eni-8! eni-10!"},
+		"others are in another VPC": {"c1", nil, say("DescribeInstances", "<reservationSet>"+in("vpc-2", "i-ended", "terminated")+state("i-1", "running")+
+			in("vpc-2", "i-lives", "running")+"</reservationSet>"), "eni-1 eni-2! eni-3! eni-4 eni-5!+ eni-6! eni-7! eni-8! eni-10!"},
 		"denied":                    {"", nil, refuse(403, "UnauthorizedOperation", "You are not authorized"), unknown},
 		"cut off":                   {"", nil, hangUp, unknown},
 		"without the one asks":      {"", nil, say("DescribeInstances", "<reservationSet>"+others+"</reservationSet>"), unknown},
