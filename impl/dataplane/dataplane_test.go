@@ -193,7 +193,7 @@ func TestAlias(t *testing.T) {
 		t.Errorf("ParseAlias = %q %q %q %v %v", network, id, ifName, a, ok)
 	}
 	for _, bad := range []string{
-		"", "enilab/1", "enilab/1 ", "enilab/2 n c eth0 10.0.0.1", "enilab/1 n c eth0", "enilab/1 n c eth0 ", "enilab/1 n c eth0 x",
+		"", "enilab/1", "enilab/1 ", "n c eth0 10.0.0.1", "enilab/2 n c eth0 10.0.0.1", "enilab/1 n c eth0", "enilab/1 n c eth0 ", "enilab/1 n c eth0 x",
 		"enilab/1  c eth0 10.0.0.1", "enilab/1 n  eth0 10.0.0.1", "enilab/1 n c  10.0.0.1", "enilab/1 n c eth0 10.0.0.1 ",
 		"enilab/1 n c eth0 010.0.0.1", "enilab/1 n c d eth0 10.0.0.1", " enilab/1 n c eth0 10.0.0.1", "enilab/1 n c eth0 fe80::1%a b",
 	} {

@@ -64,7 +64,7 @@ func (r Rule) Addr() (a netip.Addr, ok bool) {
 	} else if r.To.IsValid() {
 		return netip.Addr{}, false
 	}
-	if !p.IsValid() || !p.IsSingleIP() || r.Mark != 0 {
+	if !p.IsSingleIP() || r.Mark != 0 { // an invalid one is none
 		return netip.Addr{}, false
 	}
 	return p.Addr(), true
