@@ -53,7 +53,7 @@ type Kernel struct {
 
 	deleting sync.WaitGroup // requests whose links are gone and that the kernel has not answered
 
-	ports map[uint32]bool // of our own sockets; written by Open alone
+	ports map[uint32]bool // of the sockets that plans speak by; written by Open alone
 }
 
 // lane is what one plan at a time uses.
@@ -82,20 +82,20 @@ func (k *Kernel) open() (err error) {
 	if err = k.openLanes(k.deletions, podBuffer); err != nil {
 		return err
 	}
-	if k.seen.s, err = k.openOwn(unix.NETLINK_ROUTE); err != nil {
+	if k.seen.s, err = netlink.Open(unix.NETLINK_ROUTE, requestBuffer); err != nil {
 		return err
 	}
-	if k.seen.nft, err = k.openOwn(unix.NETLINK_NETFILTER); err != nil {
+	if k.seen.nft, err = netlink.Open(unix.NETLINK_NETFILTER, requestBuffer); err != nil {
 		return err
 	}
-	if k.tables, err = k.openOwn(unix.NETLINK_NETFILTER); err != nil {
+	if k.tables, err = netlink.Open(unix.NETLINK_NETFILTER, requestBuffer); err != nil {
 		return err
 	}
-	if k.flows, err = k.openOwn(unix.NETLINK_NETFILTER); err != nil {
+	if k.flows, err = netlink.Open(unix.NETLINK_NETFILTER, requestBuffer); err != nil {
 		return err
 	}
 	for group, t := range map[int]*told{unix.RTNLGRP_LINK: &k.roster.told, unix.RTNLGRP_IPV4_RULE: &k.rules.told} {
-		ask, err := k.openOwn(unix.NETLINK_ROUTE)
+		ask, err := netlink.Open(unix.NETLINK_ROUTE, requestBuffer)
 		if err != nil {
 			return err
 		}
@@ -117,15 +117,6 @@ func (k *Kernel) openLanes(lanes chan *lane, buffer int) error {
 		lanes <- &lane{s: s}
 	}
 	return nil
-}
-
-// openOwn opens a socket whose notifications Watch leaves out.
-func (k *Kernel) openOwn(protocol int) (*netlink.Socket, error) {
-	s, err := netlink.Open(protocol, requestBuffer)
-	if err == nil && protocol == unix.NETLINK_ROUTE {
-		k.ports[s.Port] = true
-	}
-	return s, err
 }
 
 // Close closes the sockets. Nothing else may be running.

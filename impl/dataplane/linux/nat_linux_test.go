@@ -43,6 +43,18 @@ func TestNATIsReadBack(t *testing.T) {
 	}
 }
 
+// TestAboutWithoutAnAddress: a table that rewrites no source says so by what it leaves out, and is read back.
+func TestAboutWithoutAnAddress(t *testing.T) {
+	want := dataplane.NAT{Present: true, Device: primaryMAC, NodePort: true}
+	text := aboutText(want, "eth0")
+	if text != aboutPrefix+"mac="+primaryMAC+" link=eth0 nodeport" {
+		t.Errorf("it says %q", text)
+	}
+	if nat, link, ok := parseAbout(text); nat != want || link != "eth0" || !ok {
+		t.Errorf("%q is read as %+v of %s, %v", text, nat, link, ok)
+	}
+}
+
 // TestNATOfAnotherPlace: the right rules in a chain that packets meet elsewhere, or after others, are not the table.
 func TestNATOfAnotherPlace(t *testing.T) {
 	k := openNew(t, Options{})

@@ -177,6 +177,21 @@ func TestRenameThatTheKernelRefuses(t *testing.T) {
 	}
 }
 
+// TestWhatIsSoAlreadyIsNotAskedFor: neither the name that a link has, for which an older kernel would take it down, nor its MAC.
+func TestWhatIsSoAlreadyIsNotAskedFor(t *testing.T) {
+	k := openNew(t, Options{Floor: true})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	for _, op := range []dataplane.Op{{Kind: dataplane.RenameLink, Alias: w.Alias, Name: w.HostVeth},
+		{Kind: dataplane.SetMAC, Alias: w.Alias, MAC: dataplane.VethMAC(w.Alias)}} {
+		f := refusal{kind: unix.RTM_SETLINK, errno: unix.EPERM}
+		if err := refusing(t, k, &f, one(op), nil); err != nil || f.happened() {
+			t.Errorf("%v: the kernel was asked: %v, and the plan says %v", op.Kind, f.happened(), err)
+		}
+	}
+}
+
 // TestRenameThereAndBack in one plan: the second one knows what the first one did.
 func TestRenameThereAndBack(t *testing.T) {
 	k, w := withPod(t)
