@@ -50,7 +50,6 @@ func (o *Options) assemble(p *v1.Platform, archive string, files []file) (v1.Ima
 	if err != nil {
 		return nil, err
 	}
-	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = p.OS, p.Architecture, v1.Time{Time: made}
 	config.Config = v1.Config{
 		Entrypoint: []string{"/ipamd"},
