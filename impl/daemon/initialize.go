@@ -113,10 +113,7 @@ func recordedMAC(s *settings.Settings) string {
 	if rebooted(s.RunDir, s.Checkpoint, bootID()) {
 		return ""
 	}
-	data, err := readBounded(s.Checkpoint, maxRecord)
-	if err != nil {
-		return ""
-	}
+	data, _ := readBounded(s.Checkpoint, maxRecord) // what cannot be read is empty, and empty is no record
 	rows, err := ipam.DecodeRun(0, clock.Wall(), data)
 	if f := ipam.FactsOf(rows); err == nil && f != nil {
 		return f.Instance.PrimaryMAC

@@ -3,6 +3,7 @@ package daemon
 import (
 	"time"
 
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 )
@@ -70,17 +71,26 @@ func (k *kernelIO) observe(id ipam.ID) {
 	began := k.clock.Now()
 	k.work(func() func() {
 		o, err := k.c.Kernel.Observe()
-		in := ipam.Seen{ID: id, What: ipam.LookKernel, Complete: err == nil && o.Complete, Kernel: &o}
-		if err != nil {
-			in.Err = err.Error()
-		} else if !o.Complete {
-			in.Err = "the dump was interrupted"
-		}
+		in := kernelSeen(id, &o, err)
 		return func() {
 			k.step(in)
 			k.lookTook = k.clock.Now() - began
 		}
 	})
+}
+
+// kernelSeen is an observation as the Node hears of it: whole, or with what is wrong with it.
+func kernelSeen(id ipam.ID, o *dataplane.Observation, err error) ipam.Seen {
+	in := ipam.Seen{ID: id, What: ipam.LookKernel, Kernel: o}
+	switch {
+	case err != nil:
+		in.Err = err.Error()
+	case !o.Complete:
+		in.Err = "the dump was interrupted"
+	default:
+		in.Complete = true
+	}
+	return in
 }
 
 // watchEvents hears what others do to the kernel. A watch that breaks is a reason to look, and is begun again.

@@ -15,8 +15,8 @@ import (
 // 110 pods. To sort those of 725 takes a quarter of a millisecond.
 type lineCache struct {
 	lines []line
-	stale map[ipam.Key]bool // keys whose rows may have changed
-	out   []byte            // memory
+	stale map[ipam.Key]struct{} // keys whose rows may have changed
+	out   []byte                // memory
 }
 
 // line is one row: an allocation, or an address that rests.
@@ -39,7 +39,7 @@ type parts struct {
 // changed says that the row of a key is not what it was, or is gone.
 func (c *lineCache) changed(k ipam.Key) {
 	if c.stale != nil { // else nothing has been encoded yet
-		c.stale[k] = true
+		c.stale[k] = struct{}{}
 	}
 }
 
@@ -50,9 +50,9 @@ func (c *lineCache) encode(version int, wall int64, rows map[ipam.Key]ipam.Row) 
 		return nil, err
 	}
 	if c.stale == nil {
-		c.stale = make(map[ipam.Key]bool, len(rows))
+		c.stale = make(map[ipam.Key]struct{}, len(rows))
 		for k := range rows {
-			c.stale[k] = true
+			c.stale[k] = struct{}{}
 		}
 	}
 	for k := range c.stale {

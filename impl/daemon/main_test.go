@@ -29,15 +29,17 @@ const soon = 30 * time.Second
 func TestSaid(t *testing.T) {
 	for _, c := range []struct {
 		verb string
-		code int
+		out  ipc.Response
 		says string
-	}{{ipc.Add, 0, "level=DEBUG msg=done"}, {ipc.Add, 11, "level=WARN msg=refused"}, {ipc.Del, 5, "level=WARN msg=refused"}, {ipc.View, 0, ""}} {
+	}{{ipc.Add, ipc.Response{}, "level=DEBUG msg=done"}, {ipc.Add, ipc.Response{Code: 11}, "level=WARN msg=refused"},
+		{ipc.Del, ipc.Response{Code: 5}, "level=WARN msg=refused"}, {ipc.View, ipc.Response{}, ""},
+		{ipc.Status, ipc.Response{Ready: true}, ""}, {ipc.Status, ipc.Response{}, "level=DEBUG msg=\"not ready\""}} {
 		var b bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		rs := &requests{core: &core{life: &life{log: log, clock: clock.Boot()}}}
-		rs.said(&caller{q: &ipc.Request{Verb: c.verb}}, &ipc.Response{Code: c.code})
+		rs.said(&caller{q: &ipc.Request{Verb: c.verb}}, &c.out)
 		if got := b.String(); !strings.Contains(got, c.says) || c.says == "" && got != "" {
-			t.Errorf("%v with code %d: expected %q, found %q", c.verb, c.code, c.says, got)
+			t.Errorf("%v, answered %+v: expected %q, found %q", c.verb, c.out, c.says, got)
 		}
 	}
 }

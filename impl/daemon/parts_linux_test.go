@@ -102,6 +102,22 @@ func TestPlanInBetween(t *testing.T) {
 	}
 }
 
+// TestKernelSeen: what the kernel shows is whole if it says so and nothing went wrong, and otherwise it is said why not.
+func TestKernelSeen(t *testing.T) {
+	failed := errors.New("no socket")
+	for _, c := range []struct {
+		whole bool
+		err   error
+		says  string
+	}{{true, nil, ""}, {false, nil, "the dump was interrupted"}, {true, failed, "no socket"}, {false, failed, "no socket"}} {
+		o := &dataplane.Observation{Complete: c.whole}
+		want := ipam.Seen{ID: 7, What: ipam.LookKernel, Complete: c.says == "", Err: c.says, Kernel: o}
+		if got := kernelSeen(7, o, c.err); !reflect.DeepEqual(got, want) {
+			t.Errorf("complete %v, %v: found %+v", c.whole, c.err, got)
+		}
+	}
+}
+
 // TestCloudInBetween: what a laboratory puts before EC2 is asked in its place.
 func TestCloudInBetween(t *testing.T) {
 	inner, outer := &fixedCloud{}, &fixedCloud{}
