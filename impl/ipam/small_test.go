@@ -185,11 +185,12 @@ func TestAllENIsHaveTheirGroupsAskedFor(t *testing.T) {
 	n := newborn(t)
 	n.life.Phase, n.life.Surveyed, n.enis.Grouped = serving, true, []string{"sg-now"}
 	n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Ready})
-	n.enis.newENI(eni{ENI: ENI{ID: "eni-2", Device: 2, Groups: []string{"sg-old"}}, Stage: Ready})
-	n.enis.newENI(eni{ENI: ENI{ID: "eni-3", Device: 3}, Stage: Ready})
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-2", Device: 2, Groups: []string{"sg-now"}}, Stage: Ready})
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-3", Device: 3, Groups: []string{"sg-old"}}, Stage: Ready})
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-4", Device: 4}, Stage: Ready})
 	n.driver.regroup(time.Minute)
-	if e := n.ENIs; !e[0].Asking || e[1].Doing != GroupENI || !e[2].Asking {
-		t.Errorf("asked %v and %v, the second one does %v", e[0].Asking, e[2].Asking, e[1].Doing)
+	if e := n.ENIs; !e[0].Asking || e[1].Doing != 0 || e[2].Doing != GroupENI || !e[3].Asking {
+		t.Errorf("asked %v and %v, the others do %v and %v", e[0].Asking, e[3].Asking, e[1].Doing, e[2].Doing)
 	}
 }
 

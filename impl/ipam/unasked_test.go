@@ -467,6 +467,9 @@ func TestAnENIThatRecordsNameIsLookedFor(t *testing.T) {
 		if made := len(n.ENIs) > before; made != c.made || n.pool.Addrs[0].ENI >= 0 != c.placed {
 			t.Errorf("%s: looked for %v, it is on ENI %d", c.what, made, n.pool.Addrs[0].ENI)
 		}
+		if on := n.pool.Addrs[0].ENI; c.placed && n.ENIs[on].ID != c.id { // its pod would be wired to another one
+			t.Errorf("%s: it is on %s", c.what, n.ENIs[on].ID)
+		}
 		if !c.made {
 			continue
 		}
