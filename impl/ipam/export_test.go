@@ -36,7 +36,7 @@ func (n *Node) Sane() error {
 			}
 		}
 	}
-	if c.due != n.due {
+	if c.dueNext(); c.due != n.due {
 		return fmt.Errorf("next deadline: expected %v, found %v", c.due, n.due)
 	}
 	return nil

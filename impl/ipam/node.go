@@ -179,7 +179,6 @@ func (n *Node) Clone() *Node {
 	c := &Node{n.state.clone()}
 	c.connect()
 	c.reindex()
-	c.dueNext()
 	return c
 }
 
