@@ -196,6 +196,7 @@ func TestAlias(t *testing.T) {
 		"", "enilab/1", "enilab/1 ", "n c eth0 10.0.0.1", "enilab/2 n c eth0 10.0.0.1", "enilab/1 n c eth0", "enilab/1 n c eth0 ", "enilab/1 n c eth0 x",
 		"enilab/1  c eth0 10.0.0.1", "enilab/1 n  eth0 10.0.0.1", "enilab/1 n c  10.0.0.1", "enilab/1 n c eth0 10.0.0.1 ",
 		"enilab/1 n c eth0 010.0.0.1", "enilab/1 n c d eth0 10.0.0.1", " enilab/1 n c eth0 10.0.0.1", "enilab/1 n c eth0 fe80::1%a b",
+		"n c eth0 10.0.0.1",
 	} {
 		if _, _, _, _, ok := ParseAlias(bad); ok {
 			t.Errorf("ParseAlias(%q) is ok", bad)

@@ -154,6 +154,10 @@ func TestWhatAMissingENIBecomes(t *testing.T) {
 		if got := n.ENIs[ix].Stage; got != c.want {
 			t.Errorf("%s: %v, expected %v", c.name, got, c.want)
 		}
+		if noted(n, ENIMissing) != 1 || (noted(n, Restored) == 1) != (c.want == Created) {
+			t.Errorf("%s: told that it is missing %d times, and that it is attached again %d times", c.name,
+				noted(n, ENIMissing), noted(n, Restored))
+		}
 	}
 }
 
