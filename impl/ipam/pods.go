@@ -442,8 +442,10 @@ func (ps *pods) repairPods(ix *dataplane.Index, asked uint64) {
 		if a.State != Assigned || a.Op != noOp || a.Tag > asked || a.ENI < 0 && !ps.pool.unclaimed(a) {
 			continue
 		}
-		if l := ix.LinkByAlias(a.link()); a.Veth == "" && l != nil { // a record of version 1, read when the link could not be seen
-			a.Veth = l.Name
+		if a.Veth == "" { // a record of version 1, read when the link could not be seen
+			if l := ix.LinkByAlias(a.link()); l != nil {
+				a.Veth = l.Name
+			}
 		}
 		plan := ps.policy.Repair(dataplane.RepairPod(ps.pool.spec(int32(i)), ix))
 		if len(plan.Ops) == 0 {
