@@ -8,6 +8,16 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
+// keptPause is for how long an ENI that had to keep what was to be given back is not asked again. Others are meanwhile,
+// and metadata, which is read once a minute, is believed about it: a look that was under way when the evidence began to
+// be gathered, or was given up, says nothing.
+const keptPause = 2 * time.Minute
+
+// askable says whether an ENI in service can be asked to give something back.
+func (e *eni) askable(now time.Duration) bool {
+	return e.Stage == Ready && !e.busy() && now >= e.KeptTill
+}
+
 // drainPatience is how long evidence of disuse may take before the ENI is taken back into service.
 const drainPatience = time.Minute
 
@@ -99,9 +109,9 @@ func (dr *driver) stay(now time.Duration, ix int32) {
 	dr.keep(ix)
 	if e.Stage == Draining {
 		dr.enis.move(e, Ready, e.Since)
-		e.Addresses, e.Prefixes, e.Stayed = nil, nil, now
+		e.Addresses, e.Prefixes = nil, nil
 	}
-	e.Unwired = false
+	e.KeptTill, e.Unwired = now+keptPause, false
 	dr.pool.Warm.LessSince = 0 // not at once again: who claims the address now, claims it in a second
 	dr.atRest(ix)
 	e.Tag = dr.Steps

@@ -23,7 +23,7 @@ type eni struct {
 	CutAt    time.Duration `json:",omitzero"` // since when the kernel shows no such link; 0 it did when last seen
 	Unwired  bool          // draining: its routes and rules are gone
 	GroupsAt time.Duration // not before, after EC2 refused to change its security groups; 0 it has not
-	Stayed   time.Duration `json:",omitzero"` // when it was last kept, after all, from being given back as a whole
+	KeptTill time.Duration `json:",omitzero"` // not asked for anything before, after it had to keep what was to be given back; 0 it had not
 	GivenAt  time.Duration `json:",omitzero"` // when EC2 has changed its security groups for this daemon; 0 it has not
 	Trimming bool          // Before are free addresses to be given back
 	disuse

@@ -167,12 +167,12 @@ func TestWhichENIGivesAddressesBack(t *testing.T) {
 		if c.but != nil {
 			c.but(&n.ENIs[len(n.ENIs)-1])
 		}
-		if got := n.warm.leastUsed(false); got != c.want {
+		if got := n.warm.leastUsed(time.Hour, false); got != c.want {
 			t.Errorf("%s: ENI %d, expected %d", c.name, got, c.want)
 		}
 	}
 	n := poolOf(t, "pf", "pf")
-	if got := n.warm.leastUsed(true); got != -1 {
+	if got := n.warm.leastUsed(time.Hour, true); got != -1 {
 		t.Errorf("ENI %d is to give back a prefix, and has none", got)
 	}
 }

@@ -56,7 +56,7 @@ func TestThePrimaryENIGivesBackLast(t *testing.T) {
 				e.Has[Free], e.Has[Assigned] = 1, c.used[d]
 				n.enis.newENI(e)
 			}
-			if ix := n.warm.leastUsed(false); n.enis.ENIs[ix].Device != c.want {
+			if ix := n.warm.leastUsed(time.Hour, false); n.enis.ENIs[ix].Device != c.want {
 				t.Errorf("ENIs at %v that use %v: the one at %d gives back, expected %d", devices, c.used, n.enis.ENIs[ix].Device, c.want)
 			}
 		}

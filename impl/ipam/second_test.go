@@ -481,26 +481,26 @@ func TestAnAddressOfAnEarlierDaemonIsNotYoung(t *testing.T) {
 func TestWhoStaysAfterAll(t *testing.T) {
 	const now = time.Hour
 	for _, c := range []struct {
-		what   string
-		stage  Stage
-		trims  bool
-		since  time.Duration
-		doubt  time.Duration
-		told   bool
-		want   Stage
-		doing  Action
-		next   time.Duration
-		stayed time.Duration
+		what  string
+		stage Stage
+		trims bool
+		since time.Duration
+		doubt time.Duration
+		told  bool
+		want  Stage
+		doing Action
+		next  time.Duration
+		kept  time.Duration
 	}{
-		{"it drains", Draining, false, time.Minute, 0, true, Ready, 0, never, now},
+		{"it drains", Draining, false, time.Minute, 0, true, Ready, 0, never, now + keptPause},
 		{"it drains, and a call may land", Draining, false, time.Minute, now + 1, false, Draining, DetachENI,
 			now + 1, 0},
-		{"it drains, and no call may land any more", Draining, false, time.Minute, now, true, Ready, 0, never, now},
-		{"addresses go", Ready, true, time.Minute, 0, true, Ready, 0, never, 0},
-		{"addresses go, by an old call", Ready, true, time.Minute, time.Minute, true, Ready, 0, never, 0},
+		{"it drains, and no call may land any more", Draining, false, time.Minute, now, true, Ready, 0, never, now + keptPause},
+		{"addresses go", Ready, true, time.Minute, 0, true, Ready, 0, never, now + keptPause},
+		{"addresses go, by an old call", Ready, true, time.Minute, time.Minute, true, Ready, 0, never, now + keptPause},
 		{"addresses go, by a call since", Ready, true, time.Minute, time.Minute + 1, false, Ready, UnassignIPs, now,
 			0},
-		{"nothing goes", Ready, false, time.Minute, time.Minute + 1, true, Ready, 0, never, 0},
+		{"nothing goes", Ready, false, time.Minute, time.Minute + 1, true, Ready, 0, never, now + keptPause},
 	} {
 		n := freeOn(t, "10.0.0.20")
 		n.Steps = 9
@@ -514,15 +514,15 @@ func TestWhoStaysAfterAll(t *testing.T) {
 			e.Doing = 0
 		}
 		n.driver.stay(now, 0)
-		if e.Stage != c.want || e.Doing != c.doing || e.Next != c.next || e.Stayed != c.stayed || e.Since != c.since {
-			t.Errorf("%s: it is %v since %v, doing %v, goes on at %v, stayed at %v", c.what, e.Stage, e.Since,
-				e.Doing, e.Next, e.Stayed)
+		if e.Stage != c.want || e.Doing != c.doing || e.Next != c.next || e.KeptTill != c.kept || e.Since != c.since {
+			t.Errorf("%s: it is %v since %v, doing %v, goes on at %v, kept till %v", c.what, e.Stage, e.Since,
+				e.Doing, e.Next, e.KeptTill)
 		}
 		a := &n.pool.Addrs[0]
 		if told := noted(n, DrainStopped) == 1; told != c.told || a.Leaving == told || e.Unwired == told ||
 			e.Stored == told ||
 			(e.Tag == 9) != told || (n.pool.Warm.LessSince == 0) != told || (len(n.pool.FreeQueue) == 1) != told ||
-			(e.Addresses == nil && e.Prefixes == nil) != (c.stayed != 0) {
+			(e.Addresses == nil && e.Prefixes == nil) != (told && c.stage == Draining) {
 			t.Errorf("%s: it is told %v, the address goes %v, %+v", c.what, told, a.Leaving, e)
 		}
 		if e.Lost != (c.doing == UnassignIPs) || e.Lost && e.Doubt != 0 {

@@ -79,26 +79,41 @@ func TestAnENIThatStaysHoldsNoOther(t *testing.T) {
 	}
 }
 
-// TestAnENIThatStaysIsLookedAt: a stranger takes an address of an ENI away that the node would give back, and has to keep, again and again. The
-// address is missed nevertheless: a pod that gets it would reach nobody.
+// TestAnENIThatStaysIsLookedAt: a stranger takes an address of an ENI away that would be given back, as a whole or in
+// part, and has to be kept, again and again. The address is missed nevertheless: a pod that gets it would reach nobody.
 func TestAnENIThatStaysIsLookedAt(t *testing.T) {
-	w := newWorld(t, ipam.Sound())
-	w.set.WarmENITarget = 2
-	w.start()
-	w.live(time.Minute)
-	e := w.eni("eni-1")
-	b := w.pod("c1", "web-1")
-	b.ready, b.addr = true, e.Addresses[0]
-	w.set.WarmENITarget = 0
-	w.step(ipam.Set{Settings: w.set})
-	w.live(3 * time.Minute)
-	e.Addresses = e.Addresses[:4]
-	w.live(10 * time.Minute)
-	var v ipam.View
-	w.node.View(&v)
-	for _, o := range v.ENIs {
-		if o.ID == e.ID && o.Total != len(e.Addresses) {
-			t.Errorf("the books have %d addresses of %s, and EC2 %v", o.Total, e.ID, e.Addresses)
+	for _, c := range []struct {
+		what     string
+		full, to func(*ipam.Settings)
+	}{
+		{"an idle ENI", func(s *ipam.Settings) { s.WarmENITarget = 2 }, func(s *ipam.Settings) { s.WarmENITarget = 0 }},
+		{"addresses too many", func(s *ipam.Settings) { s.WarmIPTarget = 9 }, func(s *ipam.Settings) { s.WarmIPTarget = 6 }},
+		{"slots of the other kind", func(s *ipam.Settings) { s.WarmENITarget = 2 }, func(s *ipam.Settings) { s.PrefixDelegation = true }},
+	} {
+		w := newWorld(t, ipam.Sound())
+		w.limits.Prefixes = true
+		c.full(&w.set)
+		w.start()
+		w.live(time.Minute)
+		e := w.eni("eni-1")
+		b := w.pod("c1", "web-1")
+		b.ready, b.addr = true, e.Addresses[0]
+		w.up("c0", "web-0")
+		c.to(&w.set)
+		w.step(ipam.Set{Settings: w.set})
+		w.live(3 * time.Minute)
+		if w.marks[ipam.DrainStopped] == 0 {
+			t.Errorf("%s: nothing had to be kept", c.what)
+		}
+		e = w.eni("eni-1")
+		e.Addresses = e.Addresses[:len(e.Addresses)-1]
+		w.live(10 * time.Minute)
+		var v ipam.View
+		w.node.View(&v)
+		for _, o := range v.ENIs {
+			if e := w.eni(o.ID); o.Total-o.Prefixed != len(e.Addresses) {
+				t.Errorf("%s: the books have %d addresses of %s, and EC2 %v", c.what, o.Total-o.Prefixed, e.ID, e.Addresses)
+			}
 		}
 	}
 }

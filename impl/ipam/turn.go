@@ -67,7 +67,7 @@ func (wp *warm) turn(now time.Duration) {
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || !e.spares(prefixed) || !e.takes() {
+		if !e.askable(now) || !e.spares(prefixed) || !e.takes() {
 			continue
 		}
 		if prefixed && wp.subnets.exhausted(e.Subnet) { // no address is to be had there in its place

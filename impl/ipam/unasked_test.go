@@ -1144,8 +1144,8 @@ func TestTheLastAttachedIdleENIGoes(t *testing.T) {
 		{"EC2 is called for it", 2, func(n *Node) { n.ENIs[2].Wait = calling }, 3},
 		{"it drains", 2, func(n *Node) { n.ENIs[2].Stage = Draining }, 3},
 		{"a pod has an address of it", 2, func(n *Node) { assign(n, 5, "c1") }, 3},
-		{"it has just had to stay", 2, func(n *Node) { n.ENIs[2].Stayed = time.Hour - stayPause + 1 }, 3},
-		{"it had to stay a while ago", 2, func(n *Node) { n.ENIs[2].Stayed = time.Hour - stayPause }, 2},
+		{"it has just had to stay", 2, func(n *Node) { n.ENIs[2].KeptTill = time.Hour + 1 }, 3},
+		{"it had to stay a while ago", 2, func(n *Node) { n.ENIs[2].KeptTill = time.Hour }, 2},
 		{"the primary alone is idle", 2, func(n *Node) {
 			n.ENIs[1].Wait, n.ENIs[2].Wait, n.ENIs[3].Wait = calling,
 				calling, calling

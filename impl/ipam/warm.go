@@ -324,10 +324,6 @@ func (wp *warm) shrink(now time.Duration, w Want) {
 	}
 }
 
-// stayPause is for how long an ENI that had to stay is not asked to go again. Others go meanwhile, and metadata, which is
-// read once a minute, is believed about it: a look that was under way when it began or ceased to drain says nothing.
-const stayPause = 2 * time.Minute
-
 // idleENI is the last attached ENI none of whose addresses is used, if all of it may go. Where pods come and go their
 // addresses cool down: an ENI without which there were hardly room for these as well would have to be made again.
 func (wp *warm) idleENI(now time.Duration, w Want) (int32, bool) {
@@ -340,8 +336,7 @@ func (wp *warm) idleENI(now time.Duration, w Want) (int32, bool) {
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Device == 0 || e.total() > w.Less || wp.enis.excluded(e) ||
-			e.Stayed > 0 && now < e.Stayed+stayPause {
+		if !e.askable(now) || e.Device == 0 || e.total() > w.Less || wp.enis.excluded(e) {
 			continue
 		}
 		// by the books: nobody else is asked before the drain begins
@@ -358,9 +353,9 @@ func (wp *warm) idleENI(now time.Duration, w Want) (int32, bool) {
 // trim gives back free addresses of the ENI that uses the fewest, or whole prefixes of it.
 func (wp *warm) trim(now time.Duration, less int) {
 	prefixed := wp.delegates() && !wp.pool.Warm.Bare
-	ix := wp.leastUsed(prefixed)
+	ix := wp.leastUsed(now, prefixed)
 	if ix < 0 && wp.pool.Warm.Bare && less >= prefixSize {
-		prefixed, ix = true, wp.leastUsed(true)
+		prefixed, ix = true, wp.leastUsed(now, true)
 	}
 	if ix >= 0 {
 		wp.giveBack(now, ix, less, prefixed)
@@ -369,11 +364,11 @@ func (wp *warm) trim(now time.Duration, less int) {
 
 // leastUsed is the ENI at rest that uses the fewest of its addresses, of those that have a free one or a free prefix; -1 is none. The primary
 // one, which stays whatever becomes of its addresses, comes after others that use as few.
-func (wp *warm) leastUsed(prefixed bool) int32 {
+func (wp *warm) leastUsed(now time.Duration, prefixed bool) int32 {
 	best, least := int32(-1), (*eni)(nil)
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || wp.enis.excluded(e) {
+		if !e.askable(now) || e.Trimming || !e.spares(prefixed) || wp.enis.excluded(e) {
 			continue
 		}
 		if least == nil || e.Has[Assigned] < least.Has[Assigned] || e.Has[Assigned] == least.Has[Assigned] && least.Device == 0 {
@@ -448,7 +443,7 @@ func (wp *warm) clear(now time.Duration) {
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || e.Lost || !wp.enis.excluded(e) {
+		if !e.askable(now) || e.Trimming || e.Lost || !wp.enis.excluded(e) {
 			continue
 		}
 		switch {
