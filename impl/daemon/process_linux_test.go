@@ -19,8 +19,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -126,34 +124,11 @@ func runProcess(args string) int {
 func TestDaemonOfAProcess(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "record")
 	p := newProcess(t, []string{"--record", record}, "WARM_IP_TARGET=1")
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		for end := time.Now().Add(soon); !ok(); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("not within %v: %s\n%s", soon, what, &p.log)
-			}
-		}
-	}
-	call := func(q *ipc.Request, files ...*os.File) (*ipc.Response, error) {
-		c, err := ipc.Dial(p.path("run", "ipamd.sock"), soon)
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-		return c.Call(q, soon, files...)
-	}
-	until("the daemon is ready", func() bool {
-		out, err := call(&ipc.Request{Verb: ipc.Status})
-		return err == nil && out.Ready
-	})
+	r := &rig{t: t, c: Config{RunDir: p.path("run")}, log: &p.log, record: &buffer{}}
+	r.serves()
 	files, _ := newNamespace(t).pass(t)
-	until("a pod gets an address", func() bool {
-		out, err := call(addOf("one"), files...)
-		return err == nil && out.Code == 0
-	})
-	if out, err := call(delOf("one")); err != nil || out.Code != 0 {
-		t.Errorf("del: %+v, %v", out, err)
-	}
+	r.eventually("a pod gets an address", func() bool { return r.must(addOf("one"), files...).Code == 0 })
+	r.del("one")
 	must.Do(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	if code := p.ends(t); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, &p.log)
@@ -165,9 +140,9 @@ func TestDaemonOfAProcess(t *testing.T) {
 	if kept := must.Get(os.ReadFile(p.path("log", "ipamd.log")))(t); !bytes.Contains([]byte(said), kept) || len(kept) == 0 {
 		t.Errorf("the log file has %d bytes of what standard error has:\n%s", len(kept), kept)
 	}
-	got, err := ipam.Replay(must.Get(os.ReadFile(record))(t), func(string) (*ipam.Policy, bool) { return ipam.Sound(), true }, nil)
-	if err != nil || got.Lines == 0 {
-		t.Errorf("what it kept replays to %+v, %v", got, err)
+	must.Get(r.record.Write(must.Get(os.ReadFile(record))(t)))(t)
+	if got := r.replays(); got.Lines == 0 {
+		t.Errorf("what it kept replays to %+v", got)
 	}
 }
 

@@ -230,6 +230,12 @@ func TestENIsThatPodsGetNothingOfAreCleared(t *testing.T) {
 		{"it is refused, and was never heard", func(n *Node) {
 			n.Troubles[troubleRuntime], n.Witness.Runtime = "why", false
 		}, true},
+		{"they have just had to keep it", func(n *Node) {
+			n.ENIs[0].KeptTill, n.ENIs[2].KeptTill = time.Minute+1, time.Minute+1
+		}, false},
+		{"they had to keep it a while ago", func(n *Node) {
+			n.ENIs[0].KeptTill, n.ENIs[2].KeptTill = time.Minute, time.Minute
+		}, true},
 		{"none is configured", func(n *Node) { n.Troubles[troubleRuntime], n.Set.Runtime = "why", false }, true},
 	} {
 		n := quiet(t, "10.0.0.20", "10.0.0.21")
