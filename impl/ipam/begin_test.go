@@ -48,13 +48,7 @@ func TestWhatAStartMakesOfWhatCools(t *testing.T) {
 		if out := a.Op == releasing && a.Keyed && a.Tag == 7; a.State != c.state || out != c.out {
 			t.Errorf("%s: it is %v, and taken out %v; expected %v, %v", c.name, a.State, out, c.state, c.out)
 		}
-		plans := 0
-		for _, e := range n.out {
-			if _, ok := e.(*Apply); ok {
-				plans++
-			}
-		}
-		if told := notes(n, IntentResumed); (told == 1) != c.out || (plans == 1) != c.out {
+		if told, plans := noted(n, IntentResumed), len(applies(n)); (told == 1) != c.out || (plans == 1) != c.out {
 			t.Errorf("%s: told %d times, %d plans", c.name, told, plans)
 		}
 		if left := a.Cooling == inKernel; a.State == Cooling && left != c.out {

@@ -122,6 +122,9 @@ func TestWhichENIIsIdle(t *testing.T) {
 		{"it goes already", []string{"pfff", "ffff"}, 4, func(n *Node) { n.ENIs[1].Stage = Draining }, -1},
 		{"something is done to it", []string{"pfff", "ffff"}, 4, func(n *Node) { n.ENIs[1].Wait = applying }, -1},
 		{"it is not for pods", []string{"pfff", "ffff"}, 4, func(n *Node) { n.ENIs[1].Subnet = "subnet-2" }, -1},
+		{"EC2 is called for the last", []string{"pfff", "ffff", "ffff"}, 4, func(n *Node) { n.ENIs[2].Wait = calling }, 1},
+		{"it has just had to stay", []string{"pfff", "ffff"}, 4, func(n *Node) { n.ENIs[1].KeptTill = time.Hour + 1 }, -1},
+		{"it had to stay a while ago", []string{"pfff", "ffff"}, 4, func(n *Node) { n.ENIs[1].KeptTill = time.Hour }, 1},
 		{"its room is needed, and nothing cools", []string{"pppf", "ffff"}, 4, nil, 1},
 		{"one cools, and there is room", []string{"pfc", "ffff"}, 4, nil, 1},
 		{"one cools, and there is hardly room", []string{"ppfc", "ffff"}, 4, nil, -1},
@@ -161,6 +164,8 @@ func TestWhichENIGivesAddressesBack(t *testing.T) {
 		{"its link is put right", []string{"ppf", "pf"}, func(e *eni) { e.Wait = applying }, 0},
 		{"it is to get some", []string{"ppf", "pf"}, func(e *eni) { e.Doing = AssignIPs }, 0},
 		{"it gives some back already", []string{"ppf", "pf"}, func(e *eni) { e.Trimming = true }, 0},
+		{"it has just had to keep some", []string{"ppf", "pf"}, func(e *eni) { e.KeptTill = time.Hour + 1 }, 0},
+		{"it had to a while ago", []string{"ppf", "pf"}, func(e *eni) { e.KeptTill = time.Hour }, 1},
 		{"it is not for pods", []string{"ppf", "pf"}, func(e *eni) { e.Subnet = "subnet-2" }, 0},
 	} {
 		n := poolOf(t, c.enis...)

@@ -82,7 +82,7 @@ func TestAPodThatTheRuntimeDoesNotListIsLookedFor(t *testing.T) {
 			t.Errorf("%s: calm %v, the kernel is read at %v, the runtime asked at %v; expected %v, %v", c.name,
 				n.evidence.calm, kernel, runtime, c.calm, c.kernel)
 		}
-		if told := notes(n, RuntimeListRefused); (n.Troubles[troubleRuntime] != "") != c.trouble ||
+		if told := noted(n, RuntimeListRefused); (n.Troubles[troubleRuntime] != "") != c.trouble ||
 			told > 0 != c.trouble {
 			t.Errorf("%s: told %d times, %q", c.name, told, n.Troubles[troubleRuntime])
 		}

@@ -102,13 +102,13 @@ func TestAPodThatAddsAddressesIsNamed(t *testing.T) {
 			n.pods.added(o.Index())
 		}
 		if text := n.Troubles[troubleAdded]; !strings.HasPrefix(text, c.want) || !strings.Contains(text,
-			"as 10.0.0.21") || notes(n, AddressesAdded) != 1 {
-			t.Errorf("a pod called %q, by the link's alias %s: told %d times, %q", c.name, c.alias, notes(n,
+			"as 10.0.0.21") || noted(n, AddressesAdded) != 1 {
+			t.Errorf("a pod called %q, by the link's alias %s: told %d times, %q", c.name, c.alias, noted(n,
 				AddressesAdded), text)
 		}
 		n.pods.added((&dataplane.Observation{}).Index())
-		if text := n.Troubles[troubleAdded]; text != "" || notes(n, AddressesAdded) != 1 {
-			t.Errorf("nothing is added any more: told %d times, %q", notes(n, AddressesAdded), text)
+		if text := n.Troubles[troubleAdded]; text != "" || noted(n, AddressesAdded) != 1 {
+			t.Errorf("nothing is added any more: told %d times, %q", noted(n, AddressesAdded), text)
 		}
 	}
 }

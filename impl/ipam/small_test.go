@@ -515,7 +515,7 @@ func TestAnothersENIIsToldOnce(t *testing.T) {
 		}
 		n.evidence.setAside(&c.views[len(c.views)-1], c.read[len(c.views)-1])
 		o := &n.evidence.Others[0]
-		if told := notes(n, ENINotOurs); told != c.told || !strings.Contains(o.Why, c.why) ||
+		if told := noted(n, ENINotOurs); told != c.told || !strings.Contains(o.Why, c.why) ||
 			(o.Why == "") != (c.why == "") {
 			t.Errorf("%s: told %d times, %q; expected %d, %q", c.name, told, o.Why, c.told, c.why)
 		}

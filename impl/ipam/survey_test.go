@@ -341,19 +341,9 @@ func TestSomebodyElsesENIThatIsGone(t *testing.T) {
 	n := freeOn(t, "10.0.0.20")
 	n.Inst.ID = "i-1"
 	n.survey.disown(time.Minute, 0, &ENI{ID: "eni-0", Instance: "i-2", NoManage: "true"})
-	if len(n.evidence.Others) != 0 || n.ENIs[0].Stage != 0 || len(n.pool.byAddress) != 0 || notes(n, ENINotOurs) != 1 {
+	if len(n.evidence.Others) != 0 || n.ENIs[0].Stage != 0 || len(n.pool.byAddress) != 0 || noted(n, ENINotOurs) != 1 {
 		t.Errorf("others %+v, the node's %+v, addresses %v", n.evidence.Others, n.ENIs, n.pool.byAddress)
 	}
-}
-
-// notes counts what the step has told of a point.
-func notes(n *Node, p Point) (count int) {
-	for _, e := range n.out {
-		if told, ok := e.(*Note); ok && told.Point == p {
-			count++
-		}
-	}
-	return count
 }
 
 // TestWhatIsRememberedOfDepartures: who is asked late may still list what was given back, and what metadata lists is
@@ -436,7 +426,7 @@ func TestWhatIsSweptByALook(t *testing.T) {
 		}
 		if _, too := n.enis.eniByID("eni-7"); too != c.counted {
 			t.Errorf("%s: the one that is listed next is swept: %v", c.name, too)
-		} else if told := notes(n, ENISwept); told > 2 || (told == 2) != c.swept {
+		} else if told := noted(n, ENISwept); told > 2 || (told == 2) != c.swept {
 			t.Errorf("%s: told %d times", c.name, told)
 		}
 		seen, counted := false, true

@@ -1029,60 +1029,6 @@ func TestTheLinkOfARecoveredRowIsLearned(t *testing.T) {
 	}
 }
 
-// TestWhatRecoveryMakesOfTheRest: a removal that was cut short is repeated, what is out of the kernel cools on, and
-// what is in use is set aside, if the kernel may testify.
-func TestWhatRecoveryMakesOfTheRest(t *testing.T) {
-	for _, c := range []struct {
-		what    string
-		cooling bool
-		linked  bool // the attachment's link is there
-		again   bool // the attachment has another address
-		held    bool // it is withheld, and was nobody's
-		kernel  bool
-		state   State
-		op      op
-		rests   cooling
-	}{
-		{"withheld", false, false, false, true, true, Cooling, noOp, remembered},
-		{"withheld, and in use", false, true, false, true, true, Quarantined, noOp, inKernel},
-		{"cooling", true, false, false, false, true, Cooling, noOp, remembered},
-		{"cooling, and the kernel has it", true, true, false, false, true, Cooling, releasing, inKernel},
-		{"cooling, and the pod is back", true, true, true, false, true, Cooling, noOp, remembered},
-	} {
-		n := freeOn(t, "10.0.0.20", "10.0.0.21")
-		n.Witness.Kernel = c.kernel
-		att := Attachment{network, "c1", "eth0"}
-		if c.cooling {
-			assign(n, 0, "c1")
-			n.pool.rest(time.Hour, 0, false)
-			n.pool.unkey(0)
-		}
-		if c.again {
-			assign(n, 1, "c1")
-		}
-		if c.held {
-			n.pool.forget(0)
-			n.pool.adopt(time.Hour, netip.MustParseAddr("10.0.0.20"), 0, false)
-			n.pool.hold(0, time.Hour+1)
-		}
-		n.Steps = 9
-		var links []dataplane.Link
-		if c.linked {
-			l := behind("eni9", att, n.pool.Addrs[0].IP)
-			links = append(links, l)
-		}
-		n.recovery.settleRecall(time.Hour, indexOf(links...))
-		a := &n.pool.Addrs[0]
-		if a.State != c.state || a.Op != c.op || a.Cooling != c.rests {
-			t.Errorf("%s: it is %v, %v runs, %v", c.what, a.State, a.Op, a.Cooling)
-		}
-		if runs := c.op == releasing; runs != (noted(n, IntentResumed) == 1) || runs != (len(applies(n)) == 1) ||
-			runs && (a.Tag != 9 || !a.Keyed) {
-			t.Errorf("%s: %+v", c.what, n.out)
-		}
-	}
-}
-
 // TestTheQueueOfFreeAddressesIsKeptShort: what is not free any more, or is there twice, goes with the next look.
 func TestTheQueueOfFreeAddressesIsKeptShort(t *testing.T) {
 	for stale, want := range map[int]int{10: 12, 11: 2} { // beside two that are free, one of them twice
