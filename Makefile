@@ -24,19 +24,20 @@ demo: build ## replay every incident, and what each mutant breaks; as root on Li
 	bin/enilab demo --html bin/demo.html
 
 # A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.
-# Without debugging information, which nobody reads here, test binaries are linked in a third of the time.
-LIMIT := -timeout 30m -ldflags=-w
+# Without debugging information, which nobody reads here, without gRPC's templates and without cgo, as what is tested is built, test
+# binaries are linked in a third of the time.
+LIMIT := -timeout 30m -tags grpcnotrace -ldflags=-w
 # What takes longest begins first: beside it there is time for all others.
 LONGEST := ./sim/virtual ./sim/netns
 
 test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets
-	go test $(LIMIT) $(LONGEST) ./...
+	CGO_ENABLED=0 go test $(LIMIT) $(LONGEST) ./...
 
-short: ## what of them takes no minute: while you work
-	go test -short -p 4 $(LIMIT) ./...
+short: ## what of them takes no minute, without e2e, which is linked for long and plays little then: while you work
+	CGO_ENABLED=0 go test $(LIMIT) -short -p 4 $$(go list ./... | grep -v /e2e)
 
 netns: ## the tests of world netns alone: each scenario on a real kernel, packets, crashes (root, Linux)
-	go test $(LIMIT) ./sim/netns/...
+	CGO_ENABLED=0 go test $(LIMIT) ./sim/netns/...
 
 lint: ## gofmt, go vet, the rules of internal/purity, staticcheck, no binaries in git: silent when all is well
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "gofmt -w is needed by:"; echo "$$unformatted"; exit 1; }

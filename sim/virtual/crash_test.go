@@ -62,7 +62,7 @@ func parse(t *testing.T, name, text string) *scn.File {
 }
 
 // shortEvery thins out further under -short: the figures that the test logs are then those of every so-manieth crash point.
-const shortEvery = 48
+const shortEvery = 96
 
 // TestCrashEverywhere crashes every daemon of every small scenario at events all over it; when asked for, at every event.
 func TestCrashEverywhere(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
@@ -159,7 +160,7 @@ func add(a *skel.CmdArgs) error {
 	_ = os.WriteFile("/run/aws-node/args-"+string(pod.K8S_POD_NAME), []byte(os.Getenv("CNI_ARGS")+"\n"+a.Netns), 0o600)
 	switch pod.K8S_POD_NAME {
 	case "hang":
-		select {}
+		<-time.After(time.Hour) // a select without cases ends a program without cgo
 	case "refused":
 		return types.NewError(11, "no address", "14 cool down")
 	case "broken":
@@ -246,5 +247,6 @@ func laboratory() error {
 		fmt.Println(n.PID())
 	}
 	fmt.Println("ready")
-	select {}
+	<-time.After(time.Hour)
+	return nil
 }
