@@ -26,6 +26,9 @@ func TestExample(t *testing.T) {
 	if !strings.Contains(string(text), "```yaml\n"+string(description)+"```") {
 		t.Errorf("docs/systems.md does not quote %s as it is", file)
 	}
+	if testing.Short() {
+		t.Skip("builds a daemon and a plugin")
+	}
 	o := place(t)
 	build := exec.Command("go", "build", "-o", o.Folder+"/", "./docs/systems/addressd", "./docs/systems/ask", "github.com/containernetworking/plugins/plugins/main/ptp")
 	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")

@@ -58,6 +58,9 @@ func list(t *testing.T) map[string]listed {
 // TestRepository: no package of the module breaks a rule. It loads them itself: go vet would ask a new tool about each package that they
 // import, which takes half a minute.
 func TestRepository(t *testing.T) {
+	if testing.Short() {
+		t.Skip("every package is type-checked; make lint asks the same")
+	}
 	texts(t) // so that a cached result ends when a file changes
 	loaded := must.Get(packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: root}, "./..."))(t)
 	for _, p := range loaded {
