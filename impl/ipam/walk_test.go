@@ -507,6 +507,17 @@ func (w *walker) rest() {
 		w.t.Fatalf("after %d steps and a quarter of an hour of peace %s: %+v\n%s", w.moves, why, v, state)
 	}
 	w.quiet(w.marks[ipam.DrainStopped] > stops)
+	// An ENI may have other security groups than the primary one: by a call that was lost and landed late, or an answer of
+	// long ago that a daemon believed. The next one notices.
+	other := func(e cloudENI) bool { return e.Device != 0 && !slices.Equal(e.Groups, w.groups) }
+	if slices.ContainsFunc(w.enis, other) {
+		w.crash()
+		w.live(time.Hour)
+		if i := slices.IndexFunc(w.enis, other); i >= 0 {
+			e := &w.enis[i]
+			w.t.Fatalf("after %d steps a new daemon leaves %s groups %v, and the primary ENI has %v", w.moves, e.ID, e.Groups, w.groups)
+		}
+	}
 }
 
 // differs says where the books of a node at rest are not what its cloud, its store and its kernel are.
