@@ -4,6 +4,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants gate-mutants patches mutation versions atlas conformance worlds behaviour bare clean
 
+# What is released is built without cgo, and so is whatever else is compiled here but for the race detector: once, then.
+export CGO_ENABLED := 0
+
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
 
@@ -24,20 +27,19 @@ demo: build ## replay every incident, and what each mutant breaks; as root on Li
 	bin/enilab demo --html bin/demo.html
 
 # A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.
-# Without debugging information, which nobody reads here, without gRPC's templates and without cgo, as what is tested is built, test
-# binaries are linked in a third of the time.
+# Without debugging information, which nobody reads here, and without gRPC's templates test binaries are linked in a third of the time.
 LIMIT := -timeout 30m -tags grpcnotrace -ldflags=-w
 # What takes longest begins first: beside it there is time for all others.
 LONGEST := ./sim/virtual ./sim/netns
 
 test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets
-	CGO_ENABLED=0 go test $(LIMIT) $(LONGEST) ./...
+	go test $(LIMIT) $(LONGEST) ./...
 
 short: ## what of them takes no minute, without e2e, which is linked for long and plays little then: while you work
-	CGO_ENABLED=0 go test $(LIMIT) -short -p 4 $$(go list ./... | grep -v /e2e)
+	go test $(LIMIT) -short -p 4 $$(go list ./... | grep -v /e2e)
 
 netns: ## the tests of world netns alone: each scenario on a real kernel, packets, crashes (root, Linux)
-	CGO_ENABLED=0 go test $(LIMIT) ./sim/netns/...
+	go test $(LIMIT) ./sim/netns/...
 
 lint: ## gofmt, go vet, the rules of internal/purity, staticcheck, no binaries in git: silent when all is well
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "gofmt -w is needed by:"; echo "$$unformatted"; exit 1; }
