@@ -143,6 +143,7 @@ func (dr *driver) called(now time.Duration, in Called) {
 		return
 	}
 	e.Tag = dr.Steps
+	dr.doubts(now, e, in.Result.Class)
 	switch in.Result.Class {
 	case OK:
 		dr.Pace.quicken()
@@ -173,17 +174,32 @@ func (dr *driver) called(now time.Duration, in Called) {
 	}
 }
 
-// lose notes that it is not known whether EC2 did it. Addresses of an unassignment may be gone already then, and EC2 may
-// list them for a while.
+// doubts: EC2 may fail, or throttle a request, when it has done the work. The next try tells. Until then nothing that was to be given
+// back is given to a pod: not before EC2's answers are of after a failure; and once EC2, asked, has what it throttled, for that is
+// refused before the work but for a rare time, and pods would wait for as long as an account is throttled.
+func (dr *driver) doubts(now time.Duration, e *eni, c Class) {
+	switch {
+	case e.Doing != UnassignIPs || dr.policy.Lost(UnassignIPs) == Forget:
+	case c == Unavailable:
+		e.unsure(now)
+	case c == Throttled:
+		e.Doubt = max(e.Doubt, now)
+	}
+}
+
+// lose notes that it is not known whether EC2 did it.
 func (e *eni) lose(now time.Duration) {
 	e.Lost = true
 	switch e.Doing {
 	case CreateENI:
 		e.Open = now + landing
 	case UnassignIPs:
-		e.Doubt = max(e.Doubt, now+consistency)
+		e.unsure(now)
 	}
 }
+
+// unsure: addresses of an unassignment may be gone already, and EC2 may list them for a while.
+func (e *eni) unsure(now time.Duration) { e.Doubt = max(e.Doubt, now+consistency) }
 
 // rest ends an assignment or a trim.
 func (e *eni) rest() {

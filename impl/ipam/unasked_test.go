@@ -380,6 +380,37 @@ func TestWhatIsNotKnownOfALostCall(t *testing.T) {
 	}
 }
 
+// TestWhatAnAnswerLeavesInDoubt: a failure may come after the deed, and what EC2 lists may be of before it; what is throttled is
+// only to be asked about; and neither doubt shortens an older one.
+func TestWhatAnAnswerLeavesInDoubt(t *testing.T) {
+	forgets := Sound()
+	forgets.Lost = func(Action) Doubt { return Forget }
+	for _, c := range []struct {
+		policy        *Policy
+		doing         Action
+		class         Class
+		before, doubt time.Duration
+	}{
+		{Sound(), UnassignIPs, Unavailable, 0, time.Minute + consistency},
+		{Sound(), UnassignIPs, Unavailable, time.Hour, time.Hour},
+		{Sound(), UnassignIPs, Throttled, 0, time.Minute},
+		{Sound(), UnassignIPs, Throttled, time.Hour, time.Hour},
+		{Sound(), UnassignIPs, Denied, 0, 0},
+		{Sound(), UnassignIPs, OK, 0, 0},
+		{Sound(), AssignIPs, Unavailable, 0, 0},
+		{Sound(), DetachENI, Throttled, 0, 0},
+		{forgets, UnassignIPs, Unavailable, 0, 0},
+		{forgets, UnassignIPs, Throttled, 0, 0},
+	} {
+		n := newborn(t)
+		n.driver.policy = c.policy
+		e := eni{mutation: mutation{Doing: c.doing}, Doubt: c.before}
+		if n.driver.doubts(time.Minute, &e, c.class); e.Doubt != c.doubt || e.Lost {
+			t.Errorf("%v, %v, in doubt until %v: in doubt until %v, lost %v", c.doing, c.class, c.before, e.Doubt, e.Lost)
+		}
+	}
+}
+
 // TestWhatEC2IsAskedFor: the groups of a new ENI are those of its intent, or the primary's where that has none;
 // addresses go by themselves, or as prefixes.
 func TestWhatEC2IsAskedFor(t *testing.T) {

@@ -197,7 +197,8 @@ func (w *walker) cloud(c *ipam.Call) ipam.Called {
 	switch w.r.below(12) {
 	case 0: // it happens, and nobody hears of it
 		w.call(c)
-		return ipam.Called{ID: c.ID, Result: ipam.Result{Class: ipam.Lost}}
+		class := [...]ipam.Class{ipam.Lost, ipam.Unavailable, ipam.Throttled}[w.r.below(3)]
+		return ipam.Called{ID: c.ID, Result: ipam.Result{Class: class}}
 	case 1: // nothing happens
 		class := ipam.Class(1 + w.r.below(9))
 		return ipam.Called{ID: c.ID, Result: ipam.Result{Class: class, Code: class.String()}}
