@@ -51,7 +51,7 @@ func (sv *survey) resolve(now time.Duration, ix int32, v *ENI) {
 	}
 	if ours { // evidence about an ENI is about the rows that are on it
 		for ip, prefixed := range v.carried() {
-			if i, known := sv.pool.byAddress[ip]; known && !sv.pool.justMoved(now, i, ix) {
+			if i, known := sv.pool.byAddress[ip]; known {
 				sv.pool.place(i, ix)
 				sv.pool.mark(i, prefixed)
 			}

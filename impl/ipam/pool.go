@@ -338,13 +338,6 @@ func (p *pool) returned(now time.Duration, ip netip.Addr, ix int32, prefixed boo
 	}
 }
 
-// justMoved says whether EC2 has, by its own answer, assigned an address to another ENI than this a moment ago: a list that has it here may
-// be of before.
-func (p *pool) justMoved(now time.Duration, i, ix int32) bool {
-	a := &p.Addrs[i]
-	return a.ENI >= 0 && a.ENI != ix && a.Given > 0 && now-a.Given < consistency
-}
-
 // hold keeps a new address back until an instant.
 func (p *pool) hold(ix int32, until time.Duration) {
 	if a := &p.Addrs[ix]; a.State == Cooling && a.Att == (Attachment{}) {

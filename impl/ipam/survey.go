@@ -201,7 +201,6 @@ func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, v *ENI) {
 	for ip, prefixed := range v.carried() {
 		i, known := sv.pool.byAddress[ip]
 		switch {
-		case known && sv.pool.justMoved(now, i, ix):
 		case known && (sv.policy.Vouch(by) || sv.pool.Addrs[i].ENI == ix):
 			sv.pool.place(i, ix)
 			sv.pool.mark(i, prefixed)

@@ -411,48 +411,6 @@ func TestWhatAnAnswerLeavesInDoubt(t *testing.T) {
 	}
 }
 
-// TestAListOfBefore: EC2's own answer has assigned an address to an ENI, and a list that has it where it was may be of before, for a while
-// (swarm, seed 4260528); an address that is on no ENI, or of which it has said nothing, is where a list has it.
-func TestAListOfBefore(t *testing.T) {
-	ip := netip.MustParseAddr("10.0.0.20")
-	for _, c := range []struct {
-		eni        int32
-		given, now time.Duration
-		moved      bool
-	}{
-		{1, time.Minute, time.Minute + consistency - 1, true},
-		{1, time.Minute, time.Minute + consistency, false},
-		{0, time.Minute, time.Minute + 1, false},
-		{-1, time.Minute, time.Minute + 1, false},
-		{1, 0, 1, false},
-	} {
-		n := newborn(t)
-		n.Inst.ID = "i-1"
-		for i, id := range []string{"eni-0", "eni-1"} {
-			n.enis.newENI(eni{ENI: ENI{ID: id, Device: i}, Stage: Ready, Linked: true})
-		}
-		n.pool.adopt(0, ip, 1, false)
-		i := n.pool.byAddress[ip]
-		n.pool.place(i, c.eni)
-		n.pool.Addrs[i].Given = c.given
-		list := &ENI{ID: "eni-0", Instance: "i-1", Owner: "i-1", Status: "in-use", Addresses: []netip.Addr{ip}}
-		want := int32(0)
-		if c.moved {
-			want = 1
-		}
-		for by, takes := range map[string]func(){
-			"one ENI":  func() { n.survey.resolve(c.now, 0, list) },
-			"all ENIs": func() { n.survey.adoptAddresses(c.now, LookAttached, 0, list) },
-		} {
-			n.pool.place(i, c.eni)
-			if takes(); n.pool.Addrs[i].ENI != want {
-				t.Errorf("on ENI %d since %v, in an answer about %s at %v: on ENI %d, expected %d", c.eni, c.given, by, c.now,
-					n.pool.Addrs[i].ENI, want)
-			}
-		}
-	}
-}
-
 // TestWhatEC2IsAskedFor: the groups of a new ENI are those of its intent, or the primary's where that has none;
 // addresses go by themselves, or as prefixes.
 func TestWhatEC2IsAskedFor(t *testing.T) {
