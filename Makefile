@@ -27,7 +27,8 @@ demo: build ## replay every incident, and what each mutant breaks; as root on Li
 	bin/enilab demo --html bin/demo.html
 
 # A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.
-# Without debugging information, which nobody reads here, and without gRPC's templates test binaries are linked in a third of the time.
+# Without debugging information, which nobody reads here, test binaries are linked in a third of the time; without gRPC's templates
+# all of them are a tenth sooner still.
 LIMIT := -timeout 30m -tags grpcnotrace -ldflags=-w
 # What takes longest begins first: beside it there is time for all others.
 LONGEST := ./sim/virtual ./sim/netns
@@ -35,7 +36,7 @@ LONGEST := ./sim/virtual ./sim/netns
 test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets
 	go test $(LIMIT) $(LONGEST) ./...
 
-short: ## what of them takes no minute, without e2e, which is linked for long and plays little then: while you work
+short: ## what of them takes no minute, without e2e, most of which needs Docker: while you work
 	go test $(LIMIT) -short -p 4 $$(go list ./... | grep -v /e2e)
 
 netns: ## the tests of world netns alone: each scenario on a real kernel, packets, crashes (root, Linux)
