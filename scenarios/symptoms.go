@@ -49,7 +49,7 @@ func Symptoms() []Symptom {
 		{"instance metadata (IMDS, 169.254.169.254) does not answer, or throttles", []string{"metadata-silent", "silent-start"}},
 		{"new pods are out of reach after a reboot, or after addresses were given back: metadata is stale", []string{"reboot", "stale-metadata", "stale-answers"}},
 		{"pods are out of reach on nodes with ENABLE_IMDS_ONLY_MODE", []string{"imds-only"}},
-		{"EC2 answers RequestTimeout, InternalError, ServiceUnavailable, or executes requests twice", []string{"brownout", "lost-replies", "twice-delivered", "unassign-done"}},
+		{"EC2 answers RequestTimeout, InternalError, ServiceUnavailable, or executes requests twice", []string{"brownout", "lost-replies", "twice-delivered", "unassign-done", "unassign-stale"}},
 		{"InvalidNetworkInterfaceID.NotFound: an ENI was deleted or detached in the console or by a script", []string{"eni-removed", "link-gone", "silent-start"}},
 		{"a pod lost its network because somebody unassigned its address in the console", []string{"stranger-unassigns"}},
 		{"a firewall's, trunk or EFA interface (no_manage) is used, changed or deleted by the CNI", []string{"hands-off", "hands-off-alone"}},

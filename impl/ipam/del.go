@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"cmp"
+	"net/netip"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -163,7 +164,7 @@ func (ps *pods) unquarantine(now time.Duration, ix *dataplane.Index, asked uint6
 		if a.State != Quarantined || a.Op != noOp || a.Tag > asked {
 			continue
 		}
-		if why, used := ix.Uses(a.IP); used {
+		if why, used := ps.uses(ix, a.IP); used {
 			if a.Keyed || !ps.claimed(int32(i), ix.User(a.IP)) {
 				a.Clean, a.Evidence = 0, why
 			}
@@ -198,7 +199,7 @@ func (ps *pods) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) 
 		}
 		if a.Att == (Attachment{}) && a.Cooling != inKernel && a.Tag <= asked && ps.pool.rested(a) > now &&
 			ps.Witness.Kernel {
-			if why, used := ix.Uses(a.IP); used && ps.policy.Veto(why) {
+			if why, used := ps.uses(ix, a.IP); used && ps.policy.Veto(why) {
 				ps.pool.quarantine(i, why) // it was not released: no reason to wait
 				continue
 			}
@@ -215,18 +216,27 @@ func (ps *pods) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) 
 	ps.pool.compactFree()
 }
 
+// uses is the kernel's word on whether an address is in use. EC2 may have made one that it took back the own address of
+// an ENI, and that the ENI has it is no pod's use.
+func (ps *pods) uses(ix *dataplane.Index, ip netip.Addr) (why string, used bool) {
+	if l := ix.User(ip); l == nil || ps.enis.owns(ip, l) {
+		return "", false
+	}
+	return ix.Uses(ip)
+}
+
 // endCoolDown says whether address i has left the state.
 func (ps *pods) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool {
 	a := &ps.pool.Addrs[i]
-	if why, used := ix.Uses(a.IP); used && ps.Witness.Kernel && ps.policy.Veto(why) {
+	if why, used := ps.uses(ix, a.IP); used && ps.Witness.Kernel && ps.policy.Veto(why) {
 		ps.note(Note{Point: AddressVetoed, Warn: true, Addr: a.IP, Text: why})
 		ps.pool.quarantine(i, why)
 		return true
 	}
-	if ps.pool.unclaimed(a) {
+	if ps.pool.unclaimed(now, a) {
 		return false
 	}
-	if a.ENI < 0 {
+	if a.ENI < 0 || ps.enis.isPrimary(a.IP) {
 		ps.pool.forget(i)
 		return true
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
 )
 
 func newEvidence() *evidence {
@@ -139,6 +141,86 @@ func TestWhichSourcesAreAsked(t *testing.T) {
 			if got := ev.configured(w); got == slices.Contains(c.not, w) {
 				t.Errorf("%s: %v is asked: %v", c.name, w, got)
 			}
+		}
+	}
+}
+
+// TestWhatAnotherENIHasByNowStaysThere: of an unassignment whose answer was lost, EC2 lists what it has given to another
+// ENI since, or made another one's own. What that ENI has is left as it is; its own address is no pod's (swarm, seed 4260528).
+func TestWhatAnotherENIHasByNowStaysThere(t *testing.T) {
+	n := newborn(t)
+	n.life.Phase = serving
+	ip, own := netip.MustParseAddr("10.0.0.8"), netip.MustParseAddr("10.0.0.9")
+	of := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Ready,
+		mutation: mutation{Doing: UnassignIPs, Before: []netip.Addr{ip, own}, Lost: true}})
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-2", Device: 2, Primary: own}, Stage: Ready})
+	n.pool.adopt(0, own, of, false)
+	n.pool.free(n.pool.byAddress[own])
+	n.pool.adopt(0, ip, of+1, false)
+	i := n.pool.byAddress[ip]
+	n.pool.free(i)
+	n.survey.resolveUnassign(time.Minute, of, &ENI{ID: "eni-1", Addresses: []netip.Addr{ip, own}})
+	if _, known := n.pool.byAddress[own]; known {
+		t.Error("an ENI's own address is in the books of pods' addresses")
+	}
+	if e, a := &n.enis.ENIs[of], &n.pool.Addrs[i]; e.Doing != 0 || e.Lost || a.Leaving || a.ENI != of+1 || a.State != Free {
+		t.Errorf("the unassignment is at %v, in doubt %v; the address is on its way: %v, on ENI %d, %v", e.Doing, e.Lost,
+			a.Leaving, a.ENI, a.State)
+	}
+}
+
+// TestAnENIsOwnAddressIsNoPodsUse: EC2 has made what it took back the own address of an ENI, and the records do not know. Nothing is set
+// aside for that; what else uses the address is.
+func TestAnENIsOwnAddressIsNoPodsUse(t *testing.T) {
+	ip, onLink := netip.MustParseAddr("10.0.0.20"), []netip.Prefix{netip.MustParsePrefix("10.0.0.20/24")}
+	for _, c := range []struct {
+		what  string
+		own   netip.Addr
+		link  dataplane.Link
+		state State // 0: not in the books any more
+	}{
+		{"on its link", ip, dataplane.Link{Name: "eth1", MAC: "02:01", Addresses: onLink}, 0},
+		{"on another's link", ip, dataplane.Link{Name: "eth2", MAC: "02:02", Addresses: onLink}, Quarantined},
+		{"and the ENI has another", netip.MustParseAddr("10.0.0.21"),
+			dataplane.Link{Name: "eth1", MAC: "02:01", Addresses: onLink}, Quarantined},
+		{"in a pod", ip, behind("enia", Attachment{network, "a", "eth0"}, ip), Quarantined},
+	} {
+		for _, before := range []State{Cooling, Quarantined} {
+			n := freeOn(t)
+			n.Set.CoolDown, n.Set.Runtime, n.Witness.Kernel, n.Surveyed = time.Minute, false, true, true
+			n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1, MAC: "02:01", Primary: c.own}, Stage: Ready})
+			if n.pool.adopt(time.Hour, ip, 0, false); before == Quarantined {
+				n.pool.quarantine(0, "for a reason")
+			}
+			for now := time.Hour; now < 2*time.Hour; now += 10 * time.Minute {
+				n.Steps++
+				n.pool.Addrs[0].Cooling = forgotten // what the kernel knows of its flows
+				n.pods.unquarantine(now, indexOf(c.link), n.Steps)
+				n.pods.coolDowns(now, indexOf(c.link), n.Steps)
+			}
+			if got := n.pool.Addrs[0].State; got != c.state {
+				t.Errorf("%s, before %v: it is %v, expected %v", c.what, before, got, c.state)
+			}
+		}
+	}
+}
+
+// TestWhatARecordNamesWaitsForItsENI: EC2 may not list the ENI yet that an earlier daemon had just made, nor the addresses
+// on it; what is forgotten meanwhile would be found where it was before.
+func TestWhatARecordNamesWaitsForItsENI(t *testing.T) {
+	ip := netip.MustParseAddr("10.0.0.20")
+	for _, c := range []struct {
+		now   time.Duration
+		waits bool
+	}{{time.Hour + consistency - 1, true}, {time.Hour + consistency, false}} {
+		n := newborn(t)
+		n.Phase, n.Set.CoolDown, n.Witness.Kernel = serving, time.Minute, true
+		n.pool.restore(time.Hour+time.Second, &Row{Address: ip, State: Cooling, ENI: "eni-9", ReleasedAt: time.Hour - time.Minute})
+		n.Surveyed = true
+		n.pool.Addrs[0].Cooling = forgotten
+		n.pods.coolDowns(c.now, indexOf(), n.Steps)
+		if _, known := n.pool.byAddress[ip]; known != c.waits {
+			t.Errorf("at %v: it is in the books: %v", c.now, known)
 		}
 	}
 }

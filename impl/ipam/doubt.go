@@ -51,7 +51,7 @@ func (sv *survey) resolve(now time.Duration, ix int32, v *ENI) {
 	}
 	if ours { // evidence about an ENI is about the rows that are on it
 		for ip, prefixed := range v.carried() {
-			if i, known := sv.pool.byAddress[ip]; known {
+			if i, known := sv.pool.byAddress[ip]; known && !sv.pool.justMoved(now, i, v.ID) {
 				sv.pool.place(i, ix)
 				sv.pool.mark(i, prefixed)
 			}
@@ -181,8 +181,10 @@ func (sv *survey) resolveUnassign(now time.Duration, ix int32, v *ENI) {
 	for _, ip := range e.Before {
 		i, known := sv.pool.byAddress[ip]
 		switch {
-		case !v.carries(ip):
+		// where EC2 has given it to another ENI since, or made it one's own address, the answer is of before
+		case !v.carries(ip), sv.enis.isPrimary(ip):
 			gone = append(gone, ip)
+		case known && sv.pool.Addrs[i].ENI != ix:
 		// what is used by now stays
 		case known && (sv.pool.Addrs[i].State == Free ||
 			sv.pool.Addrs[i].State == Cooling && sv.pool.Addrs[i].Att == Attachment{}):
@@ -232,16 +234,12 @@ func (sv *survey) missingAddresses(now time.Duration, ix int32, v *ENI) {
 			continue
 		}
 		a.Missing++
-		young := a.State == Assigned && now-a.Allocated < consistency
 		again := now + askPause
-		if a.Given > 0 && now-a.Given < consistency {
-			young = true
-			// once more soon, for meanwhile no pod gets it and its ENI gets no other; then when that means something
-			if a.Missing > 1 {
-				again = max(again, a.Given+consistency)
-			}
+		// once more soon, for meanwhile no pod gets it and its ENI gets no other; then when that means something
+		if a.Given > 0 && a.Missing > 1 {
+			again = max(again, a.Given+consistency)
 		}
-		if !sv.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing, Young: young}) {
+		if !sv.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing, Young: sv.pool.young(now, a)}) {
 			sv.enis.ask(ix, again)
 			continue
 		}

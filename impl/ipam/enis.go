@@ -144,6 +144,11 @@ func (es *enis) isPrimary(ip netip.Addr) bool {
 	return false
 }
 
+// owns says whether an address is the own one of the ENI with that link.
+func (es *enis) owns(ip netip.Addr, l *dataplane.Link) bool {
+	return l.Alias == "" && slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage != 0 && e.Primary == ip && e.MAC == l.MAC })
+}
+
 // making says whether an ENI is on its way to service.
 func (es *enis) making() bool {
 	return slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage != 0 && e.Stage < Ready && !e.Foreign })

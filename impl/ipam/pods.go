@@ -436,10 +436,10 @@ func (ps *pods) seenPods(now time.Duration, in *Seen, whole bool) {
 }
 
 // repairPods puts back what the kernel lacks of living attachments.
-func (ps *pods) repairPods(ix *dataplane.Index, asked uint64) {
+func (ps *pods) repairPods(now time.Duration, ix *dataplane.Index, asked uint64) {
 	for i := range ps.pool.Addrs {
 		a := &ps.pool.Addrs[i]
-		if a.State != Assigned || a.Op != noOp || a.Tag > asked || a.ENI < 0 && !ps.pool.unclaimed(a) {
+		if a.State != Assigned || a.Op != noOp || a.Tag > asked || a.ENI < 0 && !ps.pool.unclaimed(now, a) {
 			continue
 		}
 		if a.Veth == "" { // a record of version 1, read when the link could not be seen

@@ -338,6 +338,18 @@ func (p *pool) returned(now time.Duration, ip netip.Addr, ix int32, prefixed boo
 	}
 }
 
+// young says whether EC2 has just assigned an address by its own answer, or a pod has just got it: a list of EC2 that says
+// otherwise may be of before.
+func (p *pool) young(now time.Duration, a *address) bool {
+	return a.Given > 0 && p.policy.Stale(now-a.Given) || a.State == Assigned && p.policy.Stale(now-a.Allocated)
+}
+
+// justMoved says whether an address has come to another ENI than this a moment ago.
+func (p *pool) justMoved(now time.Duration, i int32, eni string) bool {
+	a := &p.Addrs[i]
+	return a.ENIID != "" && a.ENIID != eni && p.young(now, a)
+}
+
 // hold keeps a new address back until an instant.
 func (p *pool) hold(ix int32, until time.Duration) {
 	if a := &p.Addrs[ix]; a.State == Cooling && a.Att == (Attachment{}) {
@@ -419,7 +431,9 @@ func (p *pool) rowOfLink(l *dataplane.Link) (int32, bool) {
 
 // unclaimed says whether an address names an ENI of which EC2 has not said yet whether the node has it: it tells
 // reclaim of that ENI.
-func (p *pool) unclaimed(a *address) bool { return a.ENI < 0 && a.ENIID != "" && !p.Surveyed }
+func (p *pool) unclaimed(now time.Duration, a *address) bool {
+	return a.ENI < 0 && a.ENIID != "" && (!p.Surveyed || p.young(now, a))
+}
 
 // quarantine sets an address aside while there is evidence that something uses it.
 func (p *pool) quarantine(i int32, why string) {
@@ -435,7 +449,7 @@ func (p *pool) nextCool(now time.Duration) time.Duration {
 	at := never
 	for _, i := range p.Cooling {
 		a := &p.Addrs[i]
-		if a.State == Cooling && a.Cooling != inKernel && a.Op == noOp && p.flowless(a) && !p.unclaimed(a) {
+		if a.State == Cooling && a.Cooling != inKernel && a.Op == noOp && p.flowless(a) && !p.unclaimed(now, a) {
 			at = min(at, max(p.rested(a), now+coolBatch))
 		}
 	}
@@ -498,6 +512,9 @@ func (p *pool) restore(now time.Duration, r *Row) {
 	a.Tag = 0
 	switch {
 	case r.State == Cooling:
+		if r.Att == (Attachment{}) { // when it came into the books it had rested
+			a.Given = min(now, r.ReleasedAt+p.coolDown())
+		}
 		p.Cooling = append(p.Cooling, ix)
 	case r.State == Quarantined && r.Att == Attachment{}:
 	case p.elsewhere(r.Att, ix):

@@ -40,7 +40,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	if n.Phase == serving { // what a third party took away is put back (rule H)
 		n.host.repair(ix)
 		n.driver.repairENIs(now, ix)
-		n.pods.repairPods(ix, asked)
+		n.pods.repairPods(now, ix, asked)
 		n.residue(ix, asked)
 	}
 	n.pods.answerChecks(ix, asked)

@@ -272,8 +272,14 @@ func TestMetadataPlacesAPodsAddressAlone(t *testing.T) {
 		name  string
 		on    int32 // before; -1 is no ENI
 		state State
+		at    time.Duration
 		want  int32
-	}{{"a pod's on no ENI", -1, Assigned, 0}, {"a pod's on another ENI", 1, Assigned, 1}, {"a cooling one on no ENI", -1, Cooling, -1}} {
+	}{
+		{"a pod's on no ENI", -1, Assigned, consistency, 0},
+		{"one that a pod has just got on an ENI that no source has named yet", -1, Assigned, consistency - 1, -1},
+		{"a pod's on another ENI", 1, Assigned, consistency, 1},
+		{"a cooling one on no ENI", -1, Cooling, consistency, -1},
+	} {
 		n := newborn(t)
 		n.enis.newENI(eni{ENI: ENI{ID: "eni-1"}, Stage: Ready})
 		n.enis.newENI(eni{ENI: ENI{ID: "eni-2", Device: 1}, Stage: Ready})
@@ -285,7 +291,7 @@ func TestMetadataPlacesAPodsAddressAlone(t *testing.T) {
 			n.pool.become(ix, Assigned)
 		}
 		n.pool.place(ix, c.on)
-		n.survey.adoptAddresses(time.Minute, LookIMDS, 0, &ENI{ID: "eni-1", Addresses: []netip.Addr{ip}})
+		n.survey.adoptAddresses(c.at, LookIMDS, 0, &ENI{ID: "eni-1", Addresses: []netip.Addr{ip}})
 		if got := n.pool.Addrs[ix].ENI; got != c.want {
 			t.Errorf("%s: it is on ENI %d, expected %d", c.name, got, c.want)
 		}

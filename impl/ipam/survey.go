@@ -147,7 +147,7 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 			continue
 		}
 		if known && (e.busy() || e.Tag > asked) || e.Stage != Ready && known && e.Stored {
-			sv.housePods(ix, v)
+			sv.housePods(now, ix, v)
 			continue // contract 8: a view of before our own change
 		}
 		if by != LookIMDS || !e.cut() { // else metadata may be behind, and what EC2 has said against it stands
@@ -185,9 +185,10 @@ func (sv *survey) adoptENI(now time.Duration, v *ENI) int32 {
 
 // housePods places what pods have and no ENI of the node is known to: a change of the ENI that is under way or in doubt is not about these, and
 // until its end nothing that their pods lack would be put back.
-func (sv *survey) housePods(ix int32, v *ENI) {
+func (sv *survey) housePods(now time.Duration, ix int32, v *ENI) {
 	for ip, prefixed := range v.carried() {
-		if i, known := sv.pool.byAddress[ip]; known && sv.pool.Addrs[i].ENI < 0 && sv.pool.Addrs[i].State == Assigned {
+		if i, known := sv.pool.byAddress[ip]; known && sv.pool.Addrs[i].ENI < 0 && sv.pool.Addrs[i].State == Assigned &&
+			!sv.pool.justMoved(now, i, v.ID) {
 			sv.pool.place(i, ix)
 			sv.pool.mark(i, prefixed)
 		}
@@ -197,10 +198,11 @@ func (sv *survey) housePods(ix int32, v *ENI) {
 // adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is
 // that is on no ENI.
 func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, v *ENI) {
-	sv.housePods(ix, v)
+	sv.housePods(now, ix, v)
 	for ip, prefixed := range v.carried() {
 		i, known := sv.pool.byAddress[ip]
 		switch {
+		case known && sv.pool.justMoved(now, i, v.ID):
 		case known && (sv.policy.Vouch(by) || sv.pool.Addrs[i].ENI == ix):
 			sv.pool.place(i, ix)
 			sv.pool.mark(i, prefixed)

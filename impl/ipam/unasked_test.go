@@ -411,6 +411,53 @@ func TestWhatAnAnswerLeavesInDoubt(t *testing.T) {
 	}
 }
 
+// TestAListOfBefore: EC2's own answer has assigned an address to an ENI, and a list that has it where it was may be of before, for a while
+// (swarm, seed 4260528); an address that is on no ENI, or of which it has said nothing, is where a list has it.
+func TestAListOfBefore(t *testing.T) {
+	ip := netip.MustParseAddr("10.0.0.20")
+	for _, c := range []struct {
+		what       string
+		eni        int32 // before; -1 is no ENI
+		named      string
+		given, got time.Duration // by EC2; by a pod, 0: no pod has it
+		now        time.Duration
+		want       int32
+	}{
+		{"assigned to another a moment ago", 1, "eni-1", time.Minute, 0, time.Minute + consistency - 1, 1},
+		{"assigned to another, long ago", 1, "eni-1", time.Minute, 0, time.Minute + consistency, 0},
+		{"on another, for who knows how long", 1, "eni-1", 0, 0, 1, 0},
+		{"a pod has got it there a moment ago", 1, "eni-1", 0, time.Minute, time.Minute + consistency - 1, 1},
+		{"a pod has got it there, long ago", 1, "eni-1", 0, time.Minute, time.Minute + consistency, 0},
+		{"assigned to this one", 0, "eni-0", time.Minute, 0, time.Minute + 1, 0},
+		{"assigned a moment ago, to an ENI that nobody has named to this daemon", -1, "eni-1", time.Minute, 0, time.Minute + 1, -1},
+		{"assigned a moment ago, and taken away from there", -1, "", time.Minute, 0, time.Minute + 1, 0},
+	} {
+		n := newborn(t)
+		n.Inst.ID = "i-1"
+		for i, id := range []string{"eni-0", "eni-1"} {
+			n.enis.newENI(eni{ENI: ENI{ID: id, Device: i}, Stage: Ready, Linked: true})
+		}
+		n.pool.adopt(0, ip, 1, false)
+		i := n.pool.byAddress[ip]
+		if c.got > 0 {
+			n.pool.free(i)
+			assign(n, i, "c1")
+		}
+		n.pool.Addrs[i].Given, n.pool.Addrs[i].Allocated = c.given, c.got
+		list := &ENI{ID: "eni-0", Instance: "i-1", Owner: "i-1", Status: "in-use", Addresses: []netip.Addr{ip}}
+		for by, takes := range map[string]func(){
+			"one ENI":  func() { n.survey.resolve(c.now, 0, list) },
+			"all ENIs": func() { n.survey.adoptAddresses(c.now, LookAttached, 0, list) },
+		} {
+			n.pool.place(i, c.eni)
+			n.pool.Addrs[i].ENIID = c.named
+			if takes(); n.pool.Addrs[i].ENI != c.want {
+				t.Errorf("%s, in an answer about %s: on ENI %d, expected %d", c.what, by, n.pool.Addrs[i].ENI, c.want)
+			}
+		}
+	}
+}
+
 // TestWhatEC2IsAskedFor: the groups of a new ENI are those of its intent, or the primary's where that has none;
 // addresses go by themselves, or as prefixes.
 func TestWhatEC2IsAskedFor(t *testing.T) {
@@ -1287,7 +1334,7 @@ func TestEachPodsDriftIsPutRight(t *testing.T) {
 		}
 		n.Steps = 12
 		c.spoil(n)
-		n.pods.repairPods(indexOf(links...), 5)
+		n.pods.repairPods(consistency, indexOf(links...), 5)
 		if got := n.pool.Addrs[0].Op == repairing; got != c.want {
 			t.Errorf("%s: the first one is put right: %v", c.what, got)
 		}

@@ -52,7 +52,7 @@ func TestWhatAViewSaysOfAnENIAtWork(t *testing.T) {
 		n.pool.Addrs[0].Tag = 0
 		v := ENI{ID: "eni-1", Device: c.e.Device, Attachment: "a-1", Instance: "i-1", Owner: "i-1", Status: "in-use",
 			Addresses: []netip.Addr{ip}}
-		n.survey.adoptENIs(time.Minute, c.by, []ENI{v}, 5)
+		n.survey.adoptENIs(consistency, c.by, []ENI{v}, 5)
 		e := &n.ENIs[ix]
 		if learns := e.Attachment == "a-1"; learns != c.learns {
 			t.Errorf("%s: EC2's word counts: %v", c.what, learns)
