@@ -114,7 +114,7 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 		return err
 	}
 	newVeth(a.r.Reset(), op, mac, haveMAC, a.pod)
-	var outcome [3]error
+	var outcome vethOutcome
 	if err := a.s.DoAll(a.r, outcome[:]); err != nil {
 		return err
 	}
@@ -128,7 +128,10 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 	if d.index == 0 || d.alias != op.Alias && d.alias != "" {
 		return failed(dataplane.Other, "somebody took the new veth away at once, or made it theirs")
 	}
-	if err = cmp.Or(outcome[1], outcome[2]); err == nil {
+	if netlink.Is(outcome[2], unix.EAFNOSUPPORT) { // the machine has no IPv6 at all, or the MTU is too small for it
+		outcome[2] = nil
+	}
+	if err = cmp.Or(outcome[1:]...); err == nil {
 		err = a.peerUp(d.peer)
 	}
 	if err != nil { // the caller takes CreateVeth for not done
@@ -148,8 +151,11 @@ func (a *applier) peerUp(index int) error {
 	return a.pod.s.Do(r)
 }
 
-// newVeth is three messages: the pair, then the alias, then up. The host's end is not up, and so not used,
-// before it has its key.
+// vethOutcome is what the kernel says to the messages of newVeth.
+type vethOutcome [4]error
+
+// newVeth is four messages: the pair, then the alias, then no IPv6 address of the kernel's own making, then up. The host's end
+// is not up, and so not used, before it has its key.
 func newVeth(r *netlink.Request, op *dataplane.Op, mac [6]byte, haveMAC bool, pod *Pod) {
 	r.Link(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK|signed, 0, 0, 0)
 	r.Text(unix.IFLA_IFNAME, op.Link)
@@ -178,12 +184,22 @@ func newVeth(r *netlink.Request, op *dataplane.Op, mac [6]byte, haveMAC bool, po
 	r.Text(unix.IFLA_IFNAME, op.Link)
 	r.Bytes(unix.IFLA_IFALIAS, []byte(op.Alias))
 
+	r.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, 0, 0, 0)
+	r.Text(unix.IFLA_IFNAME, op.Link)
+	spec := r.Nest(unix.IFLA_AF_SPEC)
+	family := r.Nest(unix.AF_INET6)
+	r.U8(unix.IFLA_INET6_ADDR_GEN_MODE, addrGenModeNone)
+	r.End(family)
+	r.End(spec)
+
 	r.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, 0, unix.IFF_UP, unix.IFF_UP)
 	r.Text(unix.IFLA_IFNAME, op.Link)
 }
 
-// vethInfoPeer is VETH_INFO_PEER (linux/veth.h).
-const vethInfoPeer = 1
+const (
+	vethInfoPeer    = 1 // VETH_INFO_PEER (linux/veth.h)
+	addrGenModeNone = 1 // IN6_ADDR_GEN_MODE_NONE (linux/if_link.h)
+)
 
 // mayCreate asks in the order of the model, so that both find the same reason first.
 func (a *applier) mayCreate(op *dataplane.Op) error {
@@ -202,7 +218,7 @@ func (a *applier) mayCreate(op *dataplane.Op) error {
 
 // notCreated says why there is no pair. A third party's link that took the name in the microseconds since
 // mayCreate has been given our alias by the second message: it is taken off again.
-func (a *applier) notCreated(op *dataplane.Op, outcome [3]error) error {
+func (a *applier) notCreated(op *dataplane.Op, outcome vethOutcome) error {
 	err := outcome[0]
 	if outcome[1] == nil {
 		if d, found := a.k.roster.name(op.Link); found == nil && d.index != 0 && d.alias == op.Alias {

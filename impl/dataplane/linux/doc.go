@@ -51,9 +51,11 @@
 //
 // Found on Linux 6.18 and in its sources, and held by the tests of this package:
 //
-//   - RTM_NEWLINK takes no IFLA_IFALIAS when it creates, so the alias is a second message, and up a third, for
+//   - RTM_NEWLINK takes no IFLA_IFALIAS when it creates, so the alias is a second message, and up another, for
 //     an alias that comes with it makes the kernel walk all IPv6 routes (rt6_sync_down_dev): half a millisecond beside 725 pods.
 //     They go out in one sendmsg, which a kill cannot divide: no link lives without its alias.
+//   - each link that comes up walks all IPv6 routes (rt6_sync_up), of which a link with an IPv6 address has three more: the host's
+//     ends have none (IFLA_INET6_ADDR_GEN_MODE, which RTM_NEWLINK does not take either, and a kernel without IPv6 refuses).
 //   - a veth cannot be up while it is made (ENOTCONN): the pod's end is brought up from inside.
 //   - a link's alias, unlike its name, cannot be looked up, and a dump of 110 links costs as much as making
 //     one: a roster is kept by notifications, and so is a book of rules. A new alias of a link that is down

@@ -355,7 +355,7 @@ func TestANameTakenMeanwhile(t *testing.T) {
 	op := dataplane.Op{Link: w.HostVeth, Alias: w.Alias}
 	for alias, want := range map[string]string{w.Alias: "", "theirs": "theirs"} {
 		must.Do(t, netlink.LinkSetAlias(l, alias))
-		if err := a.notCreated(&op, [3]error{&rtnl.Refusal{Errno: unix.EEXIST}}); kindOf(err) != dataplane.Exists {
+		if err := a.notCreated(&op, vethOutcome{&rtnl.Refusal{Errno: unix.EEXIST}}); kindOf(err) != dataplane.Exists {
 			t.Errorf("the name is taken: %v", err)
 		}
 		if have, err := netlink.LinkByName(w.HostVeth); err != nil || have.Attrs().Alias != want {
@@ -363,7 +363,7 @@ func TestANameTakenMeanwhile(t *testing.T) {
 		}
 	}
 	no := &rtnl.Refusal{Errno: unix.ERANGE}
-	if err := a.notCreated(&op, [3]error{no, unix.ENODEV, unix.ENODEV}); err != error(no) {
+	if err := a.notCreated(&op, vethOutcome{no, unix.ENODEV, unix.ENODEV}); err != error(no) {
 		t.Errorf("refused for another reason: %v", err)
 	}
 	if err := a.whyUnreachable(1<<20, no); err != errNoLink {

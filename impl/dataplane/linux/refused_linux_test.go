@@ -226,7 +226,7 @@ func TestAVethThatIsNotFinishedIsGone(t *testing.T) {
 	s := newSpace(t)
 	p := s.pod(t)
 	create := one(dataplane.PodPlan(spec(1, s.inode)).Ops[0])
-	for at, what := range []string{"alias", "state"} {
+	for at, what := range []string{"alias", "way to have no address", "state"} {
 		f := refusal{kind: unix.RTM_SETLINK, at: at, errno: unix.ENETDOWN}
 		if err := refusing(t, k, &f, create, p); err == nil || err.Kind != dataplane.LinkDown || !f.happened() {
 			t.Errorf("its %s is refused: %v; expected %q", what, err, dataplane.LinkDown)
@@ -235,7 +235,22 @@ func TestAVethThatIsNotFinishedIsGone(t *testing.T) {
 			t.Errorf("its %s is refused, and left is %+v", what, o.Links)
 		}
 	}
-	apply(t, k, create, p)
+	without := refusal{kind: unix.RTM_SETLINK, at: 1, errno: unix.EAFNOSUPPORT}
+	if err := refusing(t, k, &without, create, p); err != nil || !without.happened() {
+		t.Errorf("a machine without IPv6: %v", err)
+	}
+}
+
+// TestAHostsEndHasNoIPv6Address: nobody asks for one, and each is three routes that the kernel walks with every link that comes up.
+func TestAHostsEndHasNoIPv6Address(t *testing.T) {
+	k := openNew(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, one(dataplane.PodPlan(w).Ops[0]), s.pod(t))
+	addresses := must.Get(netlink.AddrList(must.Get(netlink.LinkByName(w.HostVeth))(t), netlink.FAMILY_V6))(t)
+	if len(addresses) != 0 {
+		t.Errorf("it has %v", addresses)
+	}
 }
 
 // TestAVethThatCannotBeTakenBack: the error says both why it was to go and why it stays.
