@@ -36,8 +36,9 @@ LONGEST := ./sim/virtual ./sim/netns
 test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets
 	go test $(LIMIT) $(LONGEST) ./...
 
-short: ## what of them takes no minute, without e2e, most of which needs Docker: while you work
-	go test $(LIMIT) -short -p 4 $$(go list ./... | grep -v /e2e)
+# Linker and tests hold little, and collect garbage for a tenth of the time if nobody stops them.
+short: ## what of them takes no minute, without kind, which needs Docker, and the real kernel's world (make netns): while you work
+	GOGC=400 go test $(LIMIT) -short -p 6 ./impl/daemon ./sim/virtual $$(go list ./... | grep -v -e /e2e -e kind$$ -e /sim/netns)
 
 netns: ## the tests of world netns alone: each scenario on a real kernel, packets, crashes (root, Linux)
 	go test $(LIMIT) ./sim/netns/...

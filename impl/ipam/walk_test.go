@@ -603,7 +603,7 @@ func (w *walker) quiet(keeps bool) {
 func TestWalk(t *testing.T) {
 	total := 3_000_000 // 45 s of one core
 	if testing.Short() {
-		total = 200_000
+		total = 100_000
 	}
 	if s := os.Getenv("ENILAB_WALK"); s != "" {
 		var err error

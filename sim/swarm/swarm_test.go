@@ -73,7 +73,7 @@ func TestEveryVerbIsDrawnOrDeadly(t *testing.T) {
 // TestSwarm: nothing breaks that is not in the list, and a batch that is large enough has every verb strike that is drawn.
 func TestSwarm(t *testing.T) {
 	tally := swarm.NewTally(list(t))
-	last := seeds(200, swarm.Enough)
+	last := seeds(100, swarm.Enough)
 	for seed := uint64(1); seed <= last; seed++ {
 		o, err := swarm.Play(swarm.Name(seed), swarm.Draw(seed), seed, nil)
 		if err != nil {
