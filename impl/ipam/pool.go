@@ -429,8 +429,8 @@ func (p *pool) rowOfLink(l *dataplane.Link) (int32, bool) {
 	return p.rowOf(Attachment{network, id, ifName})
 }
 
-// unclaimed says whether an address names an ENI of which EC2 has not said yet whether the node has it: it tells
-// reclaim of that ENI.
+// unclaimed says whether an address names an ENI of which EC2 has not said yet whether the node has it, or may not list it yet: it
+// tells reclaim of that ENI.
 func (p *pool) unclaimed(now time.Duration, a *address) bool {
 	return a.ENI < 0 && a.ENIID != "" && (!p.Surveyed || p.young(now, a))
 }

@@ -412,7 +412,7 @@ func TestWhatAnAnswerLeavesInDoubt(t *testing.T) {
 }
 
 // TestAListOfBefore: EC2's own answer has assigned an address to an ENI, and a list that has it where it was may be of before, for a while
-// (swarm, seed 4260528); an address that is on no ENI, or of which it has said nothing, is where a list has it.
+// (swarm, seed 4260528); one that names no ENI, or of which nothing was said lately, is where a list has it.
 func TestAListOfBefore(t *testing.T) {
 	ip := netip.MustParseAddr("10.0.0.20")
 	for _, c := range []struct {
