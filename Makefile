@@ -6,8 +6,11 @@
 
 # What is released is built without cgo, and so is whatever else is compiled here but for the race detector: once, then.
 export CGO_ENABLED := 0
+# So is this flag, and the tag below: with others each package would be compiled once more for tests, and again for lint.
+export GOFLAGS := $(GOFLAGS) -trimpath
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
+TAGS := -tags grpcnotrace
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
 
 help: ## list the targets
@@ -29,12 +32,12 @@ demo: build ## replay every incident, and what each mutant breaks; as root on Li
 # A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.
 # Without debugging information, which nobody reads here, test binaries are linked in a third of the time; without gRPC's templates
 # all of them are a tenth sooner still.
-LIMIT := -timeout 30m -tags grpcnotrace -ldflags=-w
+LIMIT := -timeout 30m $(TAGS) -ldflags=-w
 # What takes longest begins first: beside it there is time for all others.
-LONGEST := ./sim/virtual ./sim/netns
+PACKAGES ?= ./sim/virtual ./sim/netns ./...
 
-test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets
-	go test $(LIMIT) $(LONGEST) ./...
+test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets: PACKAGES=./impl/... for some
+	go test $(LIMIT) $(PACKAGES)
 
 # Linker and tests hold little, and collect garbage for a tenth of the time if nobody stops them.
 short: ## what of them takes no minute, without kind, which needs Docker, and the real kernel's world (make netns): while you work
@@ -46,10 +49,10 @@ netns: ## the tests of world netns alone: each scenario on a real kernel, packet
 lint: ## gofmt, go vet, the rules of internal/purity, staticcheck, no binaries in git: silent when all is well
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "gofmt -w is needed by:"; echo "$$unformatted"; exit 1; }
 	@go run ./internal/purity/tracked
-	@go vet ./...
+	@go vet $(TAGS) ./...
 	@go build -o bin/purity ./internal/purity/vet
-	@go vet -vettool=bin/purity ./...
-	@go tool staticcheck ./...
+	@go vet $(TAGS) -vettool=bin/purity ./...
+	@go tool staticcheck $(TAGS) ./...
 
 race: ## the race detector: the daemon, what it talks to, the servers; and one seed is one trace
 	CGO_ENABLED=1 go test -race -run 'ThousandRuns|Fork' $(LIMIT) ./sim/virtual
@@ -70,7 +73,7 @@ TIMEOUT ?= 30m
 LABELS ?= !long
 e2e: ## pods and scenarios on kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
 	@e2e/ready
-	@go test -c -ldflags=-w -o bin/e2e/e2e.test ./e2e
+	@go test -c $(TAGS) -ldflags=-w -o bin/e2e/e2e.test ./e2e
 	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) -ginkgo.label-filter='$(LABELS)'
 
 bench: build ## benchmarks on one core, then daemon and plugin on a real kernel, beside ptp, and beside whole other CNIs, then pods on kind

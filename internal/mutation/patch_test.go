@@ -126,6 +126,6 @@ func try(t *testing.T, built tests, pkg, test string, number int) ([]byte, error
 	defer cancel()
 	c := exec.CommandContext(ctx, built.binary, "-test.short", "-test.v", "-test.run", "^"+test+"$", "-test.timeout", "4m")
 	c.Dir = filepath.Join(root, pkg)
-	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", Env, number), "GOFLAGS=-overlay="+built.overlay) // the last word counts
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", Env, number), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+built.overlay) // the last word counts
 	return c.CombinedOutput()
 }

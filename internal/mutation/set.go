@@ -70,7 +70,7 @@ func BuildTest(ctx context.Context, temp, dir, pkg, binary string, overlay map[s
 	if err = errors.Join(err, os.WriteFile(file, spec, 0o600)); err != nil {
 		return "", err
 	}
-	c := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-gcflags=-e", "-overlay", file, "-o", binary, pkg)
+	c := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-tags", "grpcnotrace", "-ldflags=-s -w", "-gcflags=-e", "-overlay", file, "-o", binary, pkg)
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the mutants do not build: %w\n%s", err, quoted(string(out), files))

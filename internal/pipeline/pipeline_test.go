@@ -187,7 +187,7 @@ func (r *runner) shell(text string, env map[string]string) (string, int) {
 	r.t.Helper()
 	c := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text)
 	c.Dir = r.workspace
-	c.Env = append(append(os.Environ(), r.env...), "PATH="+r.path, "GOFLAGS=-buildvcs=false")
+	c.Env = append(append(os.Environ(), r.env...), "PATH="+r.path, "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false")
 	for name, value := range env {
 		c.Env = append(c.Env, name+"="+value)
 	}

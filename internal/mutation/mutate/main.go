@@ -366,7 +366,7 @@ func (r *run) build(ctx context.Context, name string, overlay map[string]string)
 
 func (t *tests) command(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, t.binary, args...)
-	c.Dir, c.Env = t.dir, append(os.Environ(), "GOFLAGS=-overlay="+t.overlay)
+	c.Dir, c.Env = t.dir, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+t.overlay)
 	c.WaitDelay = 5 * time.Second
 	return c
 }
