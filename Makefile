@@ -34,7 +34,7 @@ demo: build ## replay every incident, and what each mutant breaks; as root on Li
 # all of them are a tenth sooner still.
 LIMIT := -timeout 30m $(TAGS) -ldflags=-w
 # What takes longest begins first: beside it there is time for all others.
-PACKAGES ?= ./sim/virtual ./sim/netns ./...
+PACKAGES := ./sim/virtual ./sim/netns ./...
 
 test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets: PACKAGES=./impl/... for some
 	go test $(LIMIT) $(PACKAGES)
@@ -61,7 +61,7 @@ race: ## the race detector: the daemon, what it talks to, the servers; and one s
 
 # Packages that have goroutines or what guards against them, in their tests or beside them; but for e2e, which is a run of its own.
 race-all: ## the race detector over every package with goroutines, nothing left out (minutes)
-	CGO_ENABLED=1 go test -race -ldflags=-w -timeout 60m $$(grep -rlE --include='*.go' '^\s*go (func|[a-zA-Z_.]+)\(|\.Go\(|"sync"|"sync/atomic"' . | xargs -n1 dirname | sort -u | grep -v '^./e2e$$')
+	CGO_ENABLED=1 go test -race $(TAGS) -ldflags=-w -timeout 60m $$(grep -rlE --include='*.go' '^\s*go (func|[a-zA-Z_.]+)\(|\.Go\(|"sync"|"sync/atomic"' . | xargs -n1 dirname | sort -u | grep -v '^./e2e$$')
 
 SEEDS ?= 1-20
 SWARM ?= 1-500

@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/internal/must"
 )
 
-// TestMemoryOfAFleet: the largest scenario, on one processor, stays near what a run may have. Without a limit it has 1.1 GB.
+// TestMemoryOfAFleet: the largest scenario, on one processor, stays near what a run may have. Without a limit it has a gigabyte.
 func TestMemoryOfAFleet(t *testing.T) {
 	const near = 100 << 20 // the program itself, and what the collector had not noticed
 	c := exec.Command(binaries(t), "run", "fleet-burst", "--seed", "2")
