@@ -3,8 +3,14 @@ package vm
 import (
 	"os"
 	"os/exec"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestCPUTimeIsWhatAProcessHasWorked: a process that sleeps spends none, and one that has ended has none.
@@ -27,5 +33,51 @@ func TestCPUTimeIsWhatAProcessHasWorked(t *testing.T) {
 	_ = c.Wait()
 	if spent := cpuTime(pid); spent != 0 {
 		t.Errorf("a process that has ended has spent %v", spent)
+	}
+}
+
+// TestStarvedEmulatorDoesNotHang: what waits for a CPU is not given up, what sleeps is, after the same time.
+func TestStarvedEmulatorDoesNotHang(t *testing.T) {
+	var allowed, one unix.CPUSet
+	must.Do(t, unix.SchedGetaffinity(0, &allowed))
+	for cpu := range len(allowed) * 64 {
+		if allowed.IsSet(cpu) {
+			one.Set(cpu)
+			break
+		}
+	}
+	busy := exec.Command("sh", "-c", "while :; do :; done")
+	asleep := exec.Command("sleep", "1000")
+	for _, c := range []*exec.Cmd{busy, asleep} {
+		must.Do(t, c.Start())
+		defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	}
+	must.Do(t, unix.SchedSetaffinity(busy.Process.Pid, &one))
+	if err := unix.SchedSetAttr(busy.Process.Pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0); err != nil {
+		t.Skip(err)
+	}
+	if cpuWait(busy.Process.Pid) == 0 {
+		t.Skip("this kernel does not count for how long a process waits for a CPU")
+	}
+
+	const limit = 50 * time.Millisecond
+	of := func(emulator int) func() string {
+		r := &run{sign: [3]int64{-1}, Machine: &Machine{Quiet: limit}, channel: &channel{mem: make([]byte, 4096)}, console: must.Get(memoryFile("console"))(t)}
+		t.Cleanup(func() { r.console.Close() })
+		return func() string { return r.stuck(emulator) }
+	}
+	starves, sleeps := of(busy.Process.Pid), of(asleep.Process.Pid)
+	runtime.LockOSThread() // the thread ends with this goroutine, and what it is pinned to
+	must.Do(t, unix.SchedSetaffinity(0, &one))
+	for end := time.Now().Add(2 * starved * limit); time.Now().Before(end); {
+		if why := starves(); why != "" {
+			t.Fatal(why)
+		}
+		if sleeps() != "" && time.Until(end) > starved*limit {
+			t.Fatal("what sleeps was given up before its time")
+		}
+	}
+	if why := sleeps(); !strings.Contains(why, "hangs") {
+		t.Errorf("expected that what sleeps hangs, found %q", why)
 	}
 }

@@ -33,7 +33,8 @@ type Machine struct {
 	Words string
 	// Timeout is how long one run may take, in the host's time.
 	Timeout time.Duration
-	// Quiet is how long its emulator may work while nothing at all is heard of a machine, in CPU time; five times as long where it gets no CPU.
+	// Quiet is how long its emulator may work while nothing at all is heard of a machine, in CPU time; five times as long where it does nothing. Time in which it
+	// waits for a CPU does not count.
 	Quiet time.Duration
 	// Pause is where the machine stops for good, for somebody to look around; nil: it does not. Nothing that happens before depends on it.
 	Pause *Pause

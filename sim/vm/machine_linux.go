@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -120,6 +121,7 @@ type run struct {
 	boot   time.Duration // the emulator's CPU time until then
 	heard  time.Time     // when something was heard of it last
 	spent  time.Duration // the emulator's CPU time by then
+	waited time.Duration // and for how long it had waited for a CPU
 	sign   [3]int64      // what it was
 	usage  time.Duration
 	stderr bytes.Buffer // the emulator's
@@ -347,7 +349,7 @@ func (r *run) next(name string) (err error) {
 	return err
 }
 
-// starved is how many times longer than Quiet an emulator may take that gets no CPU: others work on this computer.
+// starved is how many times longer than Quiet an emulator may take that neither works nor waits for a CPU: what it reads and writes takes its time, too.
 const starved = 5
 
 // cpuTime is what a process has spent, all its threads together; 0 where it has ended.
@@ -360,18 +362,32 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
+// cpuWait is how long a process has waited for a CPU, that of its threads that waited longest; 0 where the kernel does not count it (proc(5), schedstat).
+func cpuWait(pid int) (longest time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, name := range threads {
+		var ran, waited time.Duration
+		if f, err := os.Open(name); err == nil {
+			_, _ = fmt.Fscan(f, (*int64)(&ran), (*int64)(&waited))
+			f.Close()
+		}
+		longest = max(longest, waited)
+	}
+	return longest
+}
+
 // stuck says why a machine is given up; "" is that it is not.
 func (r *run) stuck(emulator int) string {
-	at, spent := time.Now(), cpuTime(emulator)
+	at, spent, waited := time.Now(), cpuTime(emulator), cpuWait(emulator)
 	size, _ := r.console.Seek(0, io.SeekEnd) // the emulator has a file description of its own
 	sign := [3]int64{size, int64(r.channel.noted(aliveAt)), int64(r.channel.at)}
 	if sign != r.sign {
-		r.sign, r.heard, r.spent = sign, at, spent
+		r.sign, r.heard, r.spent, r.waited = sign, at, spent, waited
 	}
 	switch {
-	case r.Quiet > 0 && (spent-r.spent > r.Quiet || at.Sub(r.heard) > starved*r.Quiet):
-		return fmt.Sprintf("the virtual machine hangs: nothing was heard of it for %v, in which its emulator worked for %v, not even that it is alive",
-			at.Sub(r.heard).Round(time.Second), (spent - r.spent).Round(time.Second))
+	case r.Quiet > 0 && (spent-r.spent > r.Quiet || at.Sub(r.heard)-(waited-r.waited) > starved*r.Quiet):
+		return fmt.Sprintf("the virtual machine hangs: nothing was heard of it for %v, in which its emulator worked for %v and waited for a CPU for %v, not even that it is alive",
+			at.Sub(r.heard).Round(time.Second), (spent - r.spent).Round(time.Second), (waited - r.waited).Round(time.Second))
 	case r.Timeout > 0 && at.Sub(r.began) > r.Timeout:
 		return fmt.Sprintf("the virtual machine has not come to its end in %v, at %v of its own time: give it longer with --timeout, or a smaller scenario",
 			r.Timeout, r.channel.noted(aliveAt).Round(time.Second))
