@@ -53,9 +53,16 @@ func (g *Range) String() string {
 	return g.From + " to before " + g.Before
 }
 
-// Has says whether a version, MAJOR.MINOR.PATCH, is in the range.
+// Has says whether a version, MAJOR.MINOR.PATCH, is in the range. A build or a candidate of a version is where that version is: 1.23.0-eksbuild.1, as
+// Amazon EKS names what it makes of 1.23.0, is before it in the order of semantic versioning, and does what 1.23.0 does.
 func (g *Range) Has(version string) bool {
-	return (g.From == "" || semver.Compare("v"+version, "v"+g.From) >= 0) && (g.Before == "" || semver.Compare("v"+version, "v"+g.Before) < 0)
+	return (g.From == "" || !precedes(version, g.From)) && (g.Before == "" || precedes(version, g.Before))
+}
+
+// precedes says whether a version is older than another, of which it is neither a build nor a candidate.
+func precedes(version, other string) bool {
+	release, _, _ := strings.Cut(version, "-")
+	return release != other && semver.Compare("v"+version, "v"+other) < 0
 }
 
 // Parse reads a description. The error is a strictyaml.Errors.

@@ -160,6 +160,22 @@ func TestAmazon(t *testing.T) {
 }
 
 // TestOurs: the description is of what the worlds give our daemon themselves.
+// TestBuildIsWhereItsVersionIs: an image of Amazon EKS is a build of a version, and what is said of that version is true of it.
+func TestBuildIsWhereItsVersionIs(t *testing.T) {
+	d := must.Get(Describe("amazon-vpc-cni-k8s", place(t)))(t)
+	for i := range d.Ranges {
+		version := d.Ranges[i].From
+		want := must.Get(d.Of(version))(t)
+		for _, build := range []string{version + "-eksbuild.1", version + "-rc1"} {
+			got := must.Get(d.Of(build))(t)
+			got.Version = version
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s is described otherwise than %s", build, version)
+			}
+		}
+	}
+}
+
 func TestOurs(t *testing.T) {
 	d := must.Get(Describe("enilab", place(t)))(t)
 	s := must.Get(d.Of("0123456789ab"))(t)

@@ -1,10 +1,6 @@
 package systems
 
-import (
-	"slices"
-
-	"golang.org/x/mod/semver"
-)
+import "slices"
 
 // Steps is the order in which the system takes over from another one on a node; nil before it: a first installation,
 // so that nothing is stopped. A version of the same name that was newer makes it a rollback. A daemon that runs is
@@ -12,7 +8,7 @@ import (
 func (s *System) Steps(before *System) []Step {
 	steps := s.Upgrade.Steps
 	if before != nil && s.Upgrade.Rollback != nil && before.Name == s.Name && isVersion(before.Version) && isVersion(s.Version) &&
-		semver.Compare("v"+before.Version, "v"+s.Version) > 0 {
+		precedes(s.Version, before.Version) {
 		steps = s.Upgrade.Rollback
 	}
 	steps = slices.Clone(steps)

@@ -25,6 +25,8 @@ func TestSteps(t *testing.T) {
 		{"upgrade", two, one, up},
 		{"rollback", one, two, back},
 		{"the same version again", one, one, up},
+		{"a build of the same version", s("a", "1.9.0-eksbuild.1", true, up, back), one, up},
+		{"an older build of it", s("a", "1.9.0-eksbuild.1", true, up, back), s("a", "1.9.0-eksbuild.2", true, up, back), back},
 		{"from another system", one, s("c", "9.0.0", true, up, nil), up},
 		{"from a commit", one, s("a", "80de801", true, up, nil), up},
 		{"from a plugin alone", one, plain, []Step{StepPlugins, StepStart}},
