@@ -2,6 +2,7 @@ package netns
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
@@ -242,3 +243,64 @@ func (l *loop) jump(to time.Duration) {
 
 // now is the time since the world began.
 func (l *loop) now() time.Duration { return l.clock.now() }
+
+// lateness is how much later than they were due things were done by the loop.
+type lateness struct {
+	most time.Duration
+	at   time.Duration // instant of the scenario
+	// rested is the end of what the loop itself chose to wait for, such as a ping's answer: what fell due meanwhile is no later than that.
+	rested time.Duration
+}
+
+// rests notes that the loop has just waited for something by its own choice.
+func (l *loop) rests() { l.late.rested = l.now() }
+
+// acted notes that something which was due at an instant is done now.
+func (l *loop) acted(due time.Duration) {
+	now := l.now()
+	if late := now - max(due, l.late.rested); late > l.late.most {
+		l.late.most, l.late.at = late, now-l.epoch
+	}
+}
+
+const (
+	// lagSlack is how late this package may act before what failed in its run says nothing. Scenarios leave seconds between cause and
+	// expectation, and the auditors' own bounds are a minute and more, or follow the slowness.
+	lagSlack = time.Second
+	// looks is how often a machine has to seem much slower.
+	looks = 3
+	// muchSlower is how many times slower the machine has to be when something failed than when it was measured first.
+	muchSlower = 3
+)
+
+// tooSlow is an error that is this machine's fault: what a run says under it counts for nothing.
+type tooSlow struct{ why string }
+
+func (e *tooSlow) Error() string { return "this machine did not keep up: " + e.why }
+
+// TooSlow tells it from a laboratory that is broken and from a daemon that is wrong.
+func (e *tooSlow) TooSlow() {}
+
+// TooSlow says why what failed in this run says nothing about the CNI; nil: it does say something. The error has a method TooSlow.
+func (l *loop) TooSlow() error {
+	if l.late.most > lagSlack {
+		return &tooSlow{fmt.Sprintf("at %v of the scenario the laboratory acted %v late, of at most %v (run it with fewer things beside it)",
+			l.late.at.Round(time.Millisecond), l.late.most.Round(time.Millisecond), lagSlack)}
+	}
+	var now float64
+	for range looks { // a program that has just started is not what the whole run went through
+		if now = measureSlowness(); now <= muchSlower*slowness() {
+			return nil
+		}
+	}
+	return &tooSlow{fmt.Sprintf("it is %.1f times slower than the reference now, and was %.1f times when it was measured first", now, slowness())}
+}
+
+// stuck is how the world ends when a node is busy for longer than a machine of this speed takes.
+func (l *loop) stuck(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if late := l.TooSlow(); late != nil {
+		err = &tooSlow{fmt.Sprintf("%v; %v", err, late)}
+	}
+	l.fail(err)
+}

@@ -1,40 +1,9 @@
 package netns
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"time"
 )
-
-// What the machine did late excuses a failure, and what the laboratory chose to wait for does not.
-func TestTooSlow(t *testing.T) {
-	t.Logf("this machine is %.2f times slower than the reference", measureSlowness())
-	w := newLoop(t.Context(), 0)
-	w.clock.offset += 2 * time.Hour // long under way
-	now := w.now()
-	w.acted(now - lagSlack/2)
-	if w.late.most > lagSlack {
-		t.Errorf("half the slack is %v late", w.late.most)
-	}
-	w.late.rested = now
-	w.acted(now - time.Hour)
-	if w.late.most > lagSlack {
-		t.Errorf("what fell due while a ping was waited for is %v late", w.late.most)
-	}
-	w.late.rested = 0
-	w.acted(now - 3*time.Second)
-	err := w.TooSlow()
-	if err == nil {
-		t.Fatal("three seconds late is in time")
-	}
-	if _, ok := errors.AsType[interface {
-		error
-		TooSlow()
-	}](err); !ok || !strings.HasPrefix(err.Error(), "this machine did not keep up: ") {
-		t.Errorf("it cannot be told from another error: %v", err)
-	}
-}
 
 // Bounds grow with the slowness, never shrink, and have an end.
 func TestSlowed(t *testing.T) {
