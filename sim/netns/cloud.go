@@ -56,17 +56,6 @@ func (w *World) Happened(m *models.Node, e *ec2.Event) {
 	}
 }
 
-// stirs: something of a daemon's or plugin's has just ended, of which it is unknown what follows.
-func (n *instance) stirs() {
-	if n.system != nil {
-		n.Changed = true
-		n.stirred = time.Now().Add(slowed(quietTime))
-	}
-}
-
-// quietTime is how long, in the machine's time, nothing of a daemon that does not say that it waits has to be seen before it is taken to.
-const quietTime = 200 * time.Millisecond
-
 // livePod names a pod whose containers run and that has the address; "" is none.
 func (n *instance) livePod(a netip.Addr) string {
 	for t := range n.CRI.Sandboxes() {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/verb"
@@ -38,6 +37,13 @@ type nodeDaemon struct {
 	failures    int    // how often in a row it ended by itself
 	debut       debut
 	tokenless   tokenless
+}
+
+// life is one daemon, as its recording shows it.
+type life struct {
+	*judge.Life
+	no    int
+	ended bool // it has no more to tell
 }
 
 // to is the next phase; one that cannot come now breaks the laboratory.
@@ -260,9 +266,7 @@ func (d *nodeDaemon) explainEnd(e *node.Event) {
 		return
 	}
 	n.tell(text)
-	if len(w.crashes) < maxTold {
-		w.crashes = append(w.crashes, sim.Failure{At: w.Now(), Text: n.Name() + "'s " + text})
-	}
+	w.findings.crashed(w.Now(), n.Name()+"'s "+text)
 }
 
 // lastSaid is what the daemon's last words come to.

@@ -143,6 +143,14 @@ func (n *instance) works(now time.Duration) string {
 	return n.w.keeper.toil(n, now)
 }
 
+// tell writes a line of the story.
+func (n *instance) tell(text string) { n.w.Lines.Add(n.w.Now(), n.No, text) }
+
+// disagree notes a difference.
+func (n *instance) disagree(format string, args ...any) {
+	n.w.findings.disagree(n.w.Now(), n.Name(), fmt.Sprintf(format, args...))
+}
+
 // fleet are a world's nodes by their numbers, from 1.
 type fleet []*instance
 

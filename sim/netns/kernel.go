@@ -73,6 +73,17 @@ func (k *realKernel) stir() {
 	k.stirred = time.Now().Add(slowed(kernelTime))
 }
 
+// stirs: something of a daemon's or plugin's has just ended, of which it is unknown what follows.
+func (k *realKernel) stirs() {
+	if k.n.system != nil {
+		k.n.Changed = true
+		k.stirred = time.Now().Add(slowed(quietTime))
+	}
+}
+
+// quietTime is how long, in the machine's time, nothing of a daemon that does not say that it waits has to be seen before it is taken to.
+const quietTime = 200 * time.Millisecond
+
 // Reboot first ends the daemon.
 func (k *realKernel) Reboot() {
 	k.n.rebooting = true

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
@@ -18,32 +17,40 @@ import (
 // snapshotPeriod is between two snapshots of a node that changes: far below the bounds of what is judged on them.
 const snapshotPeriod = time.Second
 
-// observer is what is seen of a world: snapshots of its nodes while they change, for the judge, what there is once they
-// have settled, and what may not be.
+// observer is what is seen of a world: snapshots of its nodes while they change, for the judge, and what there is once they
+// have settled.
 type observer struct {
 	w          *World
 	snapshotAt time.Duration // the next one
 	view       ipam.View
-	differ     []string
-	crashes    []sim.Failure
 }
 
-// maxTold bounds what is told of a difference, or of a daemon that ends again and again: the first ones say it all.
-const maxTold = 10
+// eyes are the world's, for its witness.
+type eyes struct{ w *World }
 
-// Disagreements are the differences between what the processes and the kernel did and what core and model do: none, if the simulator can
-// be believed.
-func (o *observer) Disagreements() []string { return o.differ }
+var _ judge.Eyes = eyes{}
 
-// Crashes are the daemons that ended by themselves since t=0.
-func (o *observer) Crashes() []sim.Failure { return o.crashes }
+func (e eyes) Now() time.Duration { return e.w.now() }
 
-// disagree notes a difference.
-func (n *instance) disagree(format string, args ...any) {
-	w := n.w
-	if len(w.differ) < maxTold {
-		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.Now().Round(time.Millisecond), n.Name(), fmt.Sprintf(format, args...)))
+// Ran: the model's kernel runs it too.
+func (e eyes) Ran(l *judge.Life, a *ipam.Apply, done *ipam.Applied) {
+	e.w.nodes[l.Number()].mirrored(a, done)
+}
+
+func (e eyes) Held(node int32, a netip.Addr) int {
+	n := e.w.nodes[node]
+	if n.Gone {
+		return 0
 	}
+	all, err := n.box.Addresses()
+	e.w.fail(err)
+	count := 0
+	for _, h := range all {
+		if h.Addr == a {
+			count++
+		}
+	}
+	return count
 }
 
 // arm makes sure that there is a snapshot when something changes, or a fault's bound ends.

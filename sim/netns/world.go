@@ -21,6 +21,7 @@ type World struct {
 	models.Host
 	loop
 	observer
+	findings
 	timeline.Telling
 	parts  Parts
 	keeper keeper
@@ -201,9 +202,6 @@ func (w *World) Popped() uint64 { return w.events }
 
 // Reached says whether a daemon came through a coverage point since t=0.
 func (w *World) Reached(mark string) bool { return w.witness.Reached(mark) }
-
-// tell writes a line of the story.
-func (n *instance) tell(text string) { n.w.Lines.Add(n.w.Now(), n.No, text) }
 
 func (w *World) log(format string, args ...any) {
 	if w.parts.Log != nil {

@@ -4,20 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"net"
-	"net/netip"
-	"time"
 
 	"github.com/enilab/enilab/impl/clock"
-	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/judge"
 )
-
-// life is one daemon, as its recording shows it.
-type life struct {
-	*judge.Life
-	no    int
-	ended bool // it has no more to tell
-}
 
 // recordedHeader begins a life.
 func (d *nodeDaemon) recordedHeader(no int, line []byte) {
@@ -141,32 +130,4 @@ func (d *nodeDaemon) waits() {
 	w.witness.Runs(n.No, &n.Settings)
 	w.Ran(&n.Node)
 	w.log("%s: life %d begins, without books", n.Name(), d.lifeNo)
-}
-
-// eyes are the world's, for its witness.
-type eyes struct{ w *World }
-
-var _ judge.Eyes = eyes{}
-
-func (e eyes) Now() time.Duration { return e.w.now() }
-
-// Ran: the model's kernel runs it too.
-func (e eyes) Ran(l *judge.Life, a *ipam.Apply, done *ipam.Applied) {
-	e.w.nodes[l.Number()].mirrored(a, done)
-}
-
-func (e eyes) Held(node int32, a netip.Addr) int {
-	n := e.w.nodes[node]
-	if n.Gone {
-		return 0
-	}
-	all, err := n.box.Addresses()
-	e.w.fail(err)
-	count := 0
-	for _, h := range all {
-		if h.Addr == a {
-			count++
-		}
-	}
-	return count
 }
