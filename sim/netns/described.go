@@ -23,14 +23,6 @@ type described struct{ w *World }
 
 var _ keeper = described{}
 
-// systemsFolder is where a node has the files of all systems that its scenario names, to be copied from.
-const systemsFolder = "/opt/enilab/systems/"
-
-// laterFolder is where a node has those of a system that it learns of later (Parts.Later).
-const laterFolder = systemsFolder + "later"
-
-func folderOf(s *systems.System) string { return systemsFolder + s.Name + "@" + s.Version }
-
 func (k described) spec(n *instance) node.Spec {
 	p := &k.w.parts
 	n.system, n.plugin = p.System, p.System
