@@ -2,59 +2,21 @@ package netns
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
-	"time"
+	"strconv"
+	"strings"
 
-	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/internal/percentiles"
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/systems"
 )
-
-// costs are what a world remembers of what its systems took, and of what they did.
-type costs struct {
-	adds, dels   percentiles.Times // dels: of pods that had a network until then
-	failed       int               // ADDs
-	start        time.Duration
-	pods         []sim.PodLife // in the world's time
-	alive        map[ipam.Attachment]int
-	flows, pairs int
-}
-
-// ran is a plugin's run that succeeded.
-func (c *costs) ran(now time.Duration, verb cri.Verb, att ipam.Attachment, took time.Duration) {
-	switch verb {
-	case cri.ADD:
-		c.adds = append(c.adds, took)
-		if c.alive == nil {
-			c.alive = map[ipam.Attachment]int{}
-		}
-		if _, again := c.alive[att]; !again {
-			c.alive[att] = len(c.pods)
-			c.pods = append(c.pods, sim.PodLife{Made: now})
-		}
-	case cri.DEL:
-		if i, ok := c.alive[att]; ok { // a runtime repeats DELs, which find nothing to do
-			c.dels = append(c.dels, took)
-			c.pods[i].Ended, c.pods[i].Deleted = now, true
-			delete(c.alive, att)
-		}
-	}
-}
-
-// lives are the pods, in the scenario's time.
-func (c *costs) lives(epoch time.Duration) []sim.PodLife {
-	out := slices.Clone(c.pods)
-	for i := range out {
-		out[i].Made -= epoch
-		if out[i].Deleted {
-			out[i].Ended -= epoch
-		}
-	}
-	return out
-}
 
 // Figures are what the run has cost until now.
 func (w *World) Figures() *sim.Figures {
@@ -81,4 +43,83 @@ func (w *World) Figures() *sim.Figures {
 		}
 	}
 	return f
+}
+
+// facts are what a system's nodes look like to others: to firewalls and network policy agents, which know host veths by the begin of their names, to
+// whatever answers a pod, and to the runtime. Of our own daemon with its books they are not compared.
+func (w *World) facts() map[string]string {
+	if w.parts.System == nil || w.broken != nil {
+		return nil
+	}
+	all := map[string]map[string]bool{}
+	saw := func(fact, value string) {
+		if all[fact] == nil {
+			all[fact] = map[string]bool{}
+		}
+		all[fact][value] = true
+	}
+	for n := range w.nodes.living() {
+		saw(sim.FactConfiguration, n.configuration())
+		seen, err := n.box.Observe()
+		w.fail(err)
+		places := w.Places(&n.Node)
+		for _, p := range places {
+			name := n.linkTo(p.Address)
+			if name == "" {
+				continue
+			}
+			saw(sim.FactVeth, strings.TrimRight(name, "0123456789abcdef"))
+			if i := slices.IndexFunc(seen.Links, func(l dataplane.Link) bool { return l.Name == name }); i >= 0 {
+				saw(sim.FactMTU, strconv.Itoa(seen.Links[i].MTU))
+			}
+		}
+		in, _ := w.EC2.InstanceOf(n.Instance)
+		asked := map[string]bool{}
+		for _, p := range places {
+			if asked[p.ENI] || !w.Cluster.InVPC(p.Address) {
+				continue
+			}
+			asked[p.ENI] = true
+			switch text, _, err := n.box.Ask(p.Pod.Netns, w.network.InternetAddr(), slowed(doubtPatience)); {
+			case err != nil:
+				saw(sim.FactSource, "no answer")
+			case text == in.PrimaryAddress.String():
+				saw(sim.FactSource, "the node's address")
+			case text == p.Address.String():
+				saw(sim.FactSource, "the pod's address")
+			default:
+				saw(sim.FactSource, "another address")
+			}
+		}
+	}
+	out := map[string]string{}
+	for fact, values := range all {
+		out[fact] = strings.Join(slices.Sorted(maps.Keys(values)), ", ")
+	}
+	return out
+}
+
+// configuration is what a runtime would take: the first file of its folder, as canonical JSON.
+func (n *instance) configuration() string {
+	folder := filepath.Join(n.box.Root(), systems.ConfigFolder)
+	list, err := os.ReadDir(folder) // sorted
+	if err != nil && !os.IsNotExist(err) {
+		return "unreadable: " + err.Error()
+	}
+	for _, e := range list {
+		if !slices.Contains([]string{".conf", ".conflist", ".json"}, filepath.Ext(e.Name())) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		var any any
+		if err == nil {
+			err = json.Unmarshal(data, &any)
+		}
+		if err != nil {
+			return fmt.Sprintf("%s: unreadable: %v", e.Name(), err)
+		}
+		text, _ := json.Marshal(any) // it has just been read
+		return e.Name() + " " + string(text)
+	}
+	return sim.NoConfiguration
 }
