@@ -174,7 +174,7 @@ func (d *nodeDaemon) died() {
 	if d.life != nil {
 		w.witness.Died(n.No)
 		if !w.parts.WithoutBooks {
-			n.mirror.crashed(d.life)
+			n.mirror.crashed(d.life.Plans())
 			n.explain()
 		}
 	}

@@ -1,6 +1,8 @@
 package netns
 
 import (
+	"errors"
+
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
@@ -30,6 +32,23 @@ func Can(l *scn.Line) error {
 		return nil
 	}
 	return sim.CannotDo(worldName, at.Action, 0)
+}
+
+// Unknown is what a description that lists settings lacks. One that lists none says nothing about them, and excuses nothing.
+func (w *World) Unknown(l *scn.Line) (system string, settings []string) {
+	s := w.parts.System
+	if s == nil || s.Daemon == nil || len(s.Daemon.Settings) == 0 {
+		return "", nil
+	}
+	return s.Name + " " + s.Version, unknownSettings(s, keysOf(l))
+}
+
+// Excuse: which rare branches a daemon took, only its recording tells.
+func (w *World) Excuse(mark string, _ []*scn.Action) error {
+	if w.parts.WithoutBooks {
+		return errors.New("only books tell " + mark + ", and there are none")
+	}
+	return nil
 }
 
 // worldName is what guards and the table of skips call this world.

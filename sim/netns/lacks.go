@@ -29,23 +29,6 @@ func cannot(s *systems.System, l *scn.Line) error {
 	return nil
 }
 
-// Unknown is what a description that lists settings lacks. One that lists none says nothing about them, and excuses nothing.
-func (w *World) Unknown(l *scn.Line) (system string, settings []string) {
-	s := w.parts.System
-	if s == nil || s.Daemon == nil || len(s.Daemon.Settings) == 0 {
-		return "", nil
-	}
-	return s.Name + " " + s.Version, unknownSettings(s, keysOf(l))
-}
-
-// Excuse: which rare branches a daemon took, only its recording tells.
-func (w *World) Excuse(mark string, _ []*scn.Action) error {
-	if w.parts.WithoutBooks {
-		return errors.New("only books tell " + mark + ", and there are none")
-	}
-	return nil
-}
-
 // keysOf are the settings that a line gives the daemons: a config's, or a restart's.
 func keysOf(l *scn.Line) (keys []string) {
 	switch stmt := l.Stmt.(type) {

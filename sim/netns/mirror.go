@@ -77,8 +77,8 @@ func (m *mirror) reboot() {
 }
 
 // init is the init step of a daemon.
-func (m *mirror) init(n *instance) {
-	p := dataplane.InitPlan(dataplane.HostSpec{PrimaryMAC: n.mac, NodePort: n.Settings.NodePort})
+func (m *mirror) init(host dataplane.HostSpec) {
+	p := dataplane.InitPlan(host)
 	m.Apply(p, 0, len(p.Ops))
 }
 
@@ -140,8 +140,8 @@ func (m *mirror) lingers(p dataplane.Plan, done *ipam.Applied) bool {
 }
 
 // crashed keeps the plans that were under way when their daemon died, in the order in which they were started.
-func (m *mirror) crashed(l *life) {
-	m.broken = append(m.broken, l.Plans()...)
+func (m *mirror) crashed(plans []*ipam.Apply) {
+	m.broken = append(m.broken, plans...)
 }
 
 // agree says in what the model and the real kernel differ; "" is in nothing.

@@ -12,6 +12,7 @@ import (
 
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/impl/conflist"
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/netns/node"
@@ -108,7 +109,7 @@ func (o ours) begin(n *instance) {
 				w.fail(fmt.Errorf("%s: ipamd init: exit code %d, %v: %s", n.Name(), code, err, out))
 				return
 			}
-			n.mirror.init(n)
+			n.mirror.init(dataplane.HostSpec{PrimaryMAC: n.mac, NodePort: n.Settings.NodePort})
 			o.spawn(n, env)
 		})
 	}()

@@ -26,23 +26,18 @@ type tap struct {
 	*vpc.Tap
 }
 
-// startRecord begins one, if it is wanted.
-func (w *World) startRecord() error {
-	if w.parts.Record == nil {
-		return nil
+// newRecord begins one; who has it closes it, whatever the error says.
+func newRecord(folder string, router *os.File) (*record, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
 	}
-	r := &record{folder: w.parts.Record()}
-	if err := os.MkdirAll(r.folder, 0o755); err != nil {
-		return err
+	calls, err := os.Create(filepath.Join(folder, "ec2.jsonl"))
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if r.calls, err = os.Create(filepath.Join(r.folder, "ec2.jsonl")); err != nil {
-		return err
-	}
-	r.encode = json.NewEncoder(r.calls)
+	r := &record{folder: folder, calls: calls, encode: json.NewEncoder(calls)}
 	r.encode.SetEscapeHTML(false)
-	w.record = r
-	return r.tap("router", w.network.Namespace())
+	return r, r.tap("router", router)
 }
 
 // tap keeps the packets of a namespace. No record is fine.

@@ -22,34 +22,17 @@ type Entry struct {
 // labs is where laboratories say that they are there. It is the only thing that one which was killed leaves behind: a small file.
 var labs = registry.Folder{Name: "enilab-labs", Prefix: "netns", Noun: "laboratories"}
 
-// register says that this laboratory is there.
-func (w *World) register() error {
+// register says that a laboratory of this process is there: its file.
+func register(nodes map[string]int, router string) (path string, err error) {
 	self, err := registry.Self()
 	if err != nil {
-		return err
+		return "", err
 	}
-	e := Entry{Process: self, Nodes: map[string]int{}, Router: w.routerPath()}
-	for n := range w.nodes.living() {
-		e.Nodes[n.Name()] = n.box.PID()
+	data, err := json.Marshal(Entry{Process: self, Nodes: nodes, Router: router})
+	if err != nil {
+		return "", err
 	}
-	data, err := json.Marshal(e)
-	if err == nil {
-		w.entry, err = labs.Note(data)
-	}
-	return err
-}
-
-// routerPath is where others find the router's namespace.
-func (w *World) routerPath() string {
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.network.Namespace().Fd())
-}
-
-// unregister takes it back.
-func (w *World) unregister() {
-	if w.entry != "" {
-		labs.Forget(w.entry)
-		w.entry = ""
-	}
+	return labs.Note(data)
 }
 
 // Abandon takes back what this process has noted, for a caller that ends it without closing its laboratories.

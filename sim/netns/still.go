@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -37,6 +38,11 @@ func (w *World) Spaces() []Space {
 		}
 	}
 	return out
+}
+
+// routerPath is where others find the router's namespace.
+func (w *World) routerPath() string {
+	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.network.Namespace().Fd())
 }
 
 // WriteDown writes what Parts.Record asks for as far as it is known. It is the last that a world does which stands still for good.

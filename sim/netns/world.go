@@ -126,8 +126,10 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 	if w.network, err = vpc.New(vpc.Config{VPC: c.CIDRs(), Subnets: c.Prefixes()}); err != nil {
 		return err
 	}
-	if err := w.startRecord(); err != nil {
-		return err
+	if w.parts.Record != nil {
+		if w.record, err = newRecord(w.parts.Record(), w.network.Namespace()); err != nil {
+			return err
+		}
 	}
 	for range c.Nodes {
 		if err := w.addNode(); err != nil {
@@ -137,7 +139,11 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 	if err := w.Start(); err != nil {
 		return err
 	}
-	if err := w.register(); err != nil {
+	helpers := map[string]int{}
+	for n := range w.nodes.living() {
+		helpers[n.Name()] = n.box.PID()
+	}
+	if w.entry, err = register(helpers, w.routerPath()); err != nil {
 		return err
 	}
 	err = w.WarmUp(func(to time.Duration) bool {
@@ -215,7 +221,9 @@ func (w *World) Close() error {
 		return nil
 	}
 	w.mail.End()
-	w.unregister()
+	if w.entry != "" {
+		labs.Forget(w.entry)
+	}
 	errs := make([]error, len(w.nodes)) // that of the VPC is the first
 	var all sync.WaitGroup
 	for i, n := range w.nodes[1:] {
