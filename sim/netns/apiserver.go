@@ -2,6 +2,7 @@ package netns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/netip"
@@ -74,6 +75,49 @@ func (n *instance) nodeInfo() kubeserver.NodeInfo {
 	return kubeserver.NodeInfo{Labels: labels, Annotations: annotations, UID: n.Name(), MaxPods: n.Settings.MaxPods, Cordoned: w.Kube.Cordoned(int(n.No)), Address: in.PrimaryAddress,
 		Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
 }
+
+// kubeBackend is the API server.
+type kubeBackend struct{ *backend }
+
+// read looks at the models, for who reaches the API server.
+func (b kubeBackend) read(look func()) (err error) {
+	ok := b.w.mail.Ask(func() {
+		if look(); b.w.Kube.Away(b.w.now()) {
+			err = errAway
+		}
+	})
+	if !ok {
+		err = machine.ErrClosed
+	}
+	return err
+}
+
+func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
+	err = b.read(func() {
+		if name == b.n.Name() {
+			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
+		}
+	})
+	return pods, err
+}
+
+func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
+	err = b.read(func() { info, ok = b.n.nodeInfo(), name == b.n.Name() && !b.n.Gone })
+	return info, ok, err
+}
+
+// ENIConfig is asked for with the node object, before an ENI is made.
+func (b kubeBackend) ENIConfig(_ context.Context, name string) (e kube.ENIConfig, ok bool, err error) {
+	err = b.read(func() { e, _, ok = b.w.Kube.ENIConfig(name) })
+	return e, ok, err
+}
+
+// errAway ends a connection without an answer.
+var errAway = errors.New("the API server is away")
+
+// Changed never comes: what a verb changes of a node object under a daemon that runs are labels and annotations, and a daemon reads them when it
+// needs them. One that starts reads it anew.
+func (b kubeBackend) Changed() <-chan struct{} { return nil }
 
 // capacious is nodeInfo with as many pods as EKS lets a node of that type have, where no number was given: a kubelet
 // always says a number.

@@ -3,8 +3,12 @@ package netns
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	ec2server "github.com/enilab/enilab/fakes/ec2/server"
+	"github.com/enilab/enilab/fakes/kube/apiserver"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/systems"
@@ -40,6 +46,41 @@ func (k described) spec(n *instance) node.Spec {
 	}
 	return node.Spec{Name: n.Name(), Self: p.Self, Files: files, Slowness: slowness()}
 }
+
+// listen gives a node what systems find by themselves: names, certificates, a service account, and who answers there.
+func (k described) listen(n *instance) error {
+	w := k.w
+	config, err := apiserver.Kubeconfig("http://"+kubeAddr, "", nil)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{authorityPath: w.around.ca, kubeconfigPath: config,
+		"/etc/hosts": fmt.Appendf(nil, "127.0.0.1 localhost\n127.0.1.1 %s\n%s %s\n", n.Name(), ec2NameAddr, ec2Name)}
+	for name, data := range apiserver.ServiceAccount(accountToken, "kube-system", w.around.ca) {
+		files[path.Join(apiserver.AccountFolder, name)] = data
+	}
+	for name, data := range files {
+		if err := n.box.WriteFile(name, data); err != nil {
+			return err
+		}
+	}
+	for addr, s := range map[string]*http.Server{
+		ec2NameAddr + ":443":                 ec2server.Server(ec2server.Handler(&backend{w, n})),
+		net.JoinHostPort(kubeHost, kubePort): apiserver.Serve(w.around.api),
+	} {
+		l, err := n.listen("tcp", addr)
+		if err != nil {
+			return err
+		}
+		n.servers = append(n.servers, s)
+		secure := tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{w.around.cert}, NextProtos: []string{"http/1.1"}})
+		go func() { _ = s.Serve(secure) }()
+	}
+	return n.listenPolicies()
+}
+
+// kubernetes is the API server for clients of other projects.
+func (k described) kubernetes(*instance) *http.Server { return apiserver.Serve(k.w.around.api) }
 
 func (described) runtime(n *instance) (api, socket string) {
 	return n.system.Runtime.API, n.system.Runtime.Socket
@@ -259,3 +300,25 @@ func (n *instance) settles() string {
 	}
 	return ""
 }
+
+// capabilityNumbers are the kernel's of names such as CAP_NET_ADMIN; nil is all.
+func capabilityNumbers(names []string) ([]int, error) {
+	if names == nil {
+		return nil, nil
+	}
+	out := []int{}
+	for _, name := range names {
+		i := slices.Index(capabilities, strings.TrimPrefix(name, "CAP_"))
+		if i < 0 {
+			return nil, fmt.Errorf("unknown capability %s: capabilities(7) lists them", name)
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// capabilities are the kernel's, in the order of their numbers (capabilities(7)).
+var capabilities = strings.Fields("CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE " +
+	"NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN " +
+	"SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE " +
+	"MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE")

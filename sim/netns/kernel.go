@@ -109,7 +109,7 @@ func (k *realKernel) rebooted() {
 	k.lease()
 	w.fail(n.addAddress(imdsAddr))
 	if n.system != nil {
-		w.fail(described{w}.policed(n))
+		w.fail(n.listenPolicies())
 	}
 	w.EC2.Reboot(w.now(), n.Instance)
 	w.Kubelet(&n.Node, &cri.Input{Kind: cri.Reboot})

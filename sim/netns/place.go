@@ -4,44 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/vpc"
-)
-
-// PartsIn are the parts of a laboratory whose daemon and plugin lie in a folder, as ipamd and aws-cni. This program itself is the rest:
-// with the argument "node" it has to be node.Main, and with "play" PlayDaemon with the arguments that follow.
-func PartsIn(folder string) (Parts, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return Parts{}, err
-	}
-	p := Parts{Self: []string{filepath.Base(self), "node"}, Ipamd: filepath.Join(folder, "ipamd"), Plugin: filepath.Join(folder, "aws-cni"),
-		Play: []string{self, "play"}, Capabilities: DaemonCapabilities()}
-	var missing []string
-	for _, path := range []string{p.Ipamd, p.Plugin} {
-		if _, err := os.Stat(path); err != nil {
-			missing = append(missing, path)
-		}
-	}
-	if len(missing) > 0 {
-		return p, fmt.Errorf("the laboratory lacks %s: make build makes ipamd, aws-cni and enilab side by side", strings.Join(missing, " and "))
-	}
-	return p, nil
-}
-
-// DaemonCapabilities are what aws-node's manifest grants, and all that ipamd may use: NET_ADMIN and NET_RAW (capabilities(7)).
-func DaemonCapabilities() []int { return []int{capNetAdmin, capNetRaw} }
-
-const (
-	capNetAdmin = 12
-	capNetRaw   = 13
 )
 
 // Available says what this machine lacks for a laboratory; nil is nothing.

@@ -10,12 +10,11 @@ import (
 
 // versions are the systems that a node has.
 type versions struct {
-	system  *systems.System // the daemon's; nil: it is ours, by its recording
-	plugin  *systems.System // the plugin's
-	was     *systems.System // whose daemon still runs while another one's is awaited
-	before  []systems.Step  // what is done before the next start
-	after   []systems.Step  // and once it serves
-	policed bool            // it has a network policy agent's port
+	system *systems.System // the daemon's; nil: it is ours, by its recording
+	plugin *systems.System // the plugin's
+	was    *systems.System // whose daemon still runs while another one's is awaited
+	before []systems.Step  // what is done before the next start
+	after  []systems.Step  // and once it serves
 	// mutated is when EC2 last carried out something for it, in the machine's time.
 	mutated time.Time
 }

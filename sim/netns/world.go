@@ -13,7 +13,6 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/vpc"
-	"github.com/enilab/enilab/systems"
 )
 
 // World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
@@ -42,41 +41,6 @@ type World struct {
 	costs   costs
 }
 
-// Parts are what a laboratory is made of on this machine.
-type Parts struct {
-	// Self is the argument list with which this binary is executed again as a node's helper: it ends up in node.Main.
-	Self []string
-	// Ipamd and Plugin are the host paths of the daemon and of the CNI plugin.
-	Ipamd, Plugin string
-	// Play is the argument list of a program that plays the daemon with a mutant, whose name is appended: it ends up in PlayDaemon. Play[0]
-	// is a host path. Empty: no mutant can be run.
-	Play []string
-	// Files are further host files that every node has: path there to path here.
-	Files map[string]string
-	// Capabilities are the only ones that the daemon gets; nil: all that the laboratory has.
-	Capabilities []int
-	// WithoutBooks starts the daemons without their recording, so that they are judged from outside alone, as one is of which nothing else is
-	// known: by the node's kernel, EC2's truth, what the runtime was told, and packets.
-	WithoutBooks bool
-	// System is what is played in place of our daemon and plugin, nil: ours. It is played in real time and without books. Find gives the systems that
-	// scenarios upgrade to, by NAME@WHERE; nil: there are none.
-	System *systems.System
-	Find   func(name string) (*systems.System, error)
-	others map[string]*systems.System // by NAME@WHERE
-	// Later is a folder that is empty when the world is opened, and in which every node sees what appears there: the
-	// files of a system that Learn makes known. Empty: there is none.
-	Later string
-	// RealTime lets the laboratory's clock pass with the machine's, and never jump: for daemons that cannot be told the time, and for machines
-	// whose own time leaps over idle spans.
-	RealTime bool
-	// Record names the folder in which a laboratory that opens writes down its timeline, EC2's calls and its packets; nil: nothing is written down.
-	Record func() string
-	// Context ends the laboratory: whatever is under way is given up, and Close hurries. Nil: nothing does.
-	Context context.Context
-	// Log is told what happens, a line each; nil: it is dropped.
-	Log func(at time.Duration, text string)
-}
-
 // Open makes the world that a scenario asks for, starts its daemons and workloads, and runs it until they are ready: that is t=0.
 func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, error) {
 	if m != nil && len(p.Play) == 0 {
@@ -98,7 +62,8 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	w.keeper = ours{w}
 	if w.parts.System != nil {
 		w.keeper = described{w}
-		if err := w.surround(); err != nil {
+		var err error
+		if w.around, err = newOutskirts(w.WholeCluster()); err != nil {
 			return nil, err
 		}
 	}

@@ -1,7 +1,6 @@
 package netns
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,23 +9,16 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/enilab/enilab/fakes/cri"
 	criserver "github.com/enilab/enilab/fakes/cri/server"
-	"github.com/enilab/enilab/fakes/ec2"
 	ec2server "github.com/enilab/enilab/fakes/ec2/server"
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
-	"github.com/enilab/enilab/fakes/kube"
-	kubeserver "github.com/enilab/enilab/fakes/kube/server"
-	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
+	"github.com/enilab/enilab/systems"
 )
 
 // Where a node finds what stands outside of it. The metadata's address is the real one.
@@ -46,6 +38,7 @@ type endpoints struct {
 	sockets []io.Closer
 	servers []*http.Server
 	runtime io.Closer // what stands behind the runtime endpoint
+	policed bool      // it has a network policy agent's port
 }
 
 // serve opens everything that a node's daemon talks to.
@@ -72,6 +65,14 @@ func (e *endpoints) serve() error {
 		return err
 	}
 	return e.listenCRI()
+}
+
+// tokensOptional says whether metadata answers requests without a token: as the cluster says, or else where a system asks as it was before IMDSv2.
+func (w *World) tokensOptional() bool {
+	if w.Cluster.Tokens != "" {
+		return w.Cluster.Tokens == "optional"
+	}
+	return slices.ContainsFunc(w.parts.all(), func(s *systems.System) bool { return s.Metadata.Tokens == "optional" })
 }
 
 // close ends all that listens.
@@ -115,94 +116,6 @@ func (e *endpoints) accept(path string, take func(net.Conn)) error {
 	return nil
 }
 
-// backend carries a node's requests to the models.
-type backend struct {
-	w *World
-	n *instance
-}
-
-func (b *backend) clock() time.Duration {
-	var t time.Duration
-	b.w.mail.Ask(func() { t = b.w.now() })
-	return t
-}
-
-// Do makes a request to EC2 travel, as the model says.
-func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
-	request := *r
-	return b.w.mail.Await(ctx, func(answer func(*ec2.Response)) { b.n.send(&request, answer) })
-}
-
-// hold keeps a request back for a while.
-func (b *backend) hold(d time.Duration) {
-	done := make(chan struct{})
-	b.w.mail.Post(func() {
-		release := b.n.keep()
-		b.w.after(d, func() { release(); close(done) })
-	})
-	select {
-	case <-done:
-	case <-b.w.mail.Closed():
-	}
-}
-
-// metadata is the instance's view; a silent service hangs for as long as a caller waits.
-func (b *backend) metadata(context.Context) (view ec2.IMDS, ok bool) {
-	b.w.mail.Ask(func() {
-		if view, ok = b.w.EC2.IMDS(b.w.now(), b.n.Instance); ok {
-			view.ENIs = append([]ec2.IMDSENI(nil), view.ENIs...)
-		}
-	})
-	if !ok {
-		b.hold(models.HangTimeout)
-		panic(http.ErrAbortHandler) // the connection ends without an answer
-	}
-	return view, ok
-}
-
-// kubeBackend is the API server.
-type kubeBackend struct{ *backend }
-
-// read looks at the models, for who reaches the API server.
-func (b kubeBackend) read(look func()) (err error) {
-	ok := b.w.mail.Ask(func() {
-		if look(); b.w.Kube.Away(b.w.now()) {
-			err = errAway
-		}
-	})
-	if !ok {
-		err = machine.ErrClosed
-	}
-	return err
-}
-
-func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
-	err = b.read(func() {
-		if name == b.n.Name() {
-			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
-		}
-	})
-	return pods, err
-}
-
-func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
-	err = b.read(func() { info, ok = b.n.nodeInfo(), name == b.n.Name() && !b.n.Gone })
-	return info, ok, err
-}
-
-// ENIConfig is asked for with the node object, before an ENI is made.
-func (b kubeBackend) ENIConfig(_ context.Context, name string) (e kube.ENIConfig, ok bool, err error) {
-	err = b.read(func() { e, _, ok = b.w.Kube.ENIConfig(name) })
-	return e, ok, err
-}
-
-// errAway ends a connection without an answer.
-var errAway = errors.New("the API server is away")
-
-// Changed never comes: what a verb changes of a node object under a daemon that runs are labels and annotations, and a daemon reads them when it
-// needs them. One that starts reads it anew.
-func (b kubeBackend) Changed() <-chan struct{} { return nil }
-
 // listenCRI exchanges what stands behind the runtime endpoint. What is no runtime answers like one that knows nothing:
 // gRPC says unimplemented, HTTP not found.
 func (e *endpoints) listenCRI() error {
@@ -241,6 +154,29 @@ func (e *endpoints) listenCRI() error {
 	return nil
 }
 
+// listenPolicies gives a node a network policy agent that is content with everything: policies are nothing that is judged here.
+func (e *endpoints) listenPolicies() error {
+	path := e.n.box.Root() + policySocket
+	_ = os.Remove(path)
+	socket, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	server := newPolicyAgent()
+	e.sockets = append(e.sockets, stopper(server.Stop))
+	go func() { _ = server.Serve(socket) }()
+	if e.policed {
+		return nil
+	}
+	e.policed = true
+	port, err := e.listen("tcp", policyAddr)
+	if err != nil {
+		return err
+	}
+	go func() { _ = server.Serve(port) }()
+	return nil
+}
+
 // listenAt listens on a socket in the node, a path or ADDRESS:PORT, which may have had another listener.
 func (e *endpoints) listenAt(socket string) (net.Listener, error) {
 	if !strings.HasPrefix(socket, "/") {
@@ -273,39 +209,12 @@ func (e *endpoints) servesCRI(l net.Listener, server *criserver.Server) {
 	go func() { _ = server.Serve(l) }()
 }
 
-// criBackend is the runtime.
-type criBackend struct{ *backend }
-
-func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
-	down, partial := false, false
-	ok := b.w.mail.Ask(func() {
-		if b.w.parts.WithoutBooks {
-			b.w.SocketMet(&b.n.Node, "the daemon asks for the list, and the runtime socket is "+b.n.Socket.String())
-		}
-		if b.n.Socket == models.Empty {
-			return
-		}
-		list, whole := b.n.CRI.ListSandboxes()
-		b.w.BoxesMet(&b.n.Node)
-		out, down, partial = append(out, list...), !whole, b.n.Socket == models.Partial
-	})
-	switch {
-	case !ok:
-		return nil, machine.ErrClosed
-	case down:
-		b.hold(models.HangTimeout)
-		return nil, status.Error(codes.Unavailable, "the runtime is restarting")
-	case partial:
-		return nil, status.Error(codes.DeadlineExceeded, "context deadline exceeded")
-	}
-	return out, nil
-}
-
-func (b criBackend) Runtime(context.Context) (criserver.Runtime, error) {
-	return criserver.Runtime{Name: b.w.Cluster.Runtime.String(), Version: "1"}, nil
-}
-
 // addAddress gives the node's loopback an address.
 func (e *endpoints) addAddress(addr string) error {
 	return addLoopback(e.n.box.Netns(), netip.MustParseAddr(addr))
 }
+
+// stopper is a Closer of what only stops.
+type stopper func()
+
+func (s stopper) Close() error { s(); return nil }
