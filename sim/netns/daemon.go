@@ -312,14 +312,6 @@ func (n *instance) unserved(within time.Duration, said string) {
 	w.doomed = w.doomed || !w.begun
 }
 
-// neverBegan is why there is no t=0: what broke before.
-type neverBegan struct{ broken []judge.Violation }
-
-func (e *neverBegan) Error() string { return e.broken[0].Text }
-
-// Violations are those before t=0.
-func (e *neverBegan) Violations() []judge.Violation { return e.broken }
-
 // debut is what came of a node's ADDs before its first pod started.
 type debut struct {
 	made   bool // a pod has started
@@ -350,20 +342,4 @@ func (d *debut) added(now time.Duration, e *node.Event) {
 // hopeless says whether no pod starts.
 func (d *debut) hopeless(now time.Duration) bool {
 	return !d.made && d.failed >= debutFailed && now-d.since >= slowed(debutBound)
-}
-
-// judgeDebuts ends a warm-up in which a daemon of another system answers, and starts no pod (I16).
-func (w *World) judgeDebuts() {
-	for n := range w.nodes.living() {
-		if n.system == nil || w.doomed || !n.debut.hopeless(w.now()) {
-			continue
-		}
-		words := ""
-		if !n.unmanned() {
-			words = n.lastSaid()
-		}
-		n.tell(n.program() + " starts no pod: " + n.debut.said)
-		w.Auditor.Podless(w.now(), int(n.No), w.now()-n.debut.since, n.debut.failed, n.debut.said, words)
-		w.doomed = true
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/verb"
 )
 
@@ -50,6 +51,15 @@ func (w *World) Excuse(mark string, _ []*scn.Action) error {
 	}
 	return nil
 }
+
+// Capabilities of a world whose daemons are processes, in real time, beside the books of their recordings.
+func (w *World) Capabilities() sim.Capabilities {
+	return sim.Capabilities{Broken: w.Err, Disagreements: w.Disagreements,
+		Book: func() *timeline.Book { return w.book }, Incomparable: w.Unlike,
+		Crashes: w.Crashes, TooSlow: w.TooSlow, Figures: w.Figures, Survey: w.Survey, Unknown: w.Unknown, Excuse: w.Excuse}
+}
+
+var _ sim.World = (*World)(nil)
 
 // worldName is what guards and the table of skips call this world.
 const worldName = "netns"

@@ -1,13 +1,10 @@
 package netns
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
 
-	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 )
@@ -29,44 +26,6 @@ type instance struct {
 	kubelet
 	endpoints
 	packets
-}
-
-// addNode launches an instance and makes the machine.
-func (w *World) addNode() error {
-	n := &instance{w: w, nodeDaemon: nodeDaemon{pause: models.RestartPause}}
-	n.nodeDaemon.n, n.kubelet, n.endpoints = n, newKubelet(n), endpoints{n: n}
-	n.packets = packets{n: n, flows: n.w.network.Flows(node.EchoPort)}
-	err := w.Launch(&n.Node, n, w.Random())
-	if err != nil {
-		return err
-	}
-	w.nodes = append(w.nodes, n)
-	n.realKernel = realKernel{n: n, links: machine.Links{}, mirror: newMirror(w.Random())}
-	if w.unwanted() {
-		return errors.New("interrupted while the machines were made")
-	}
-	if n.box, err = node.Start(w.keeper.spec(n)); err != nil {
-		return err
-	}
-	if err := w.record.tap(n.Name(), n.box.Netns()); err != nil {
-		return err
-	}
-	n.stopKill = context.AfterFunc(w.ctx, func() { // who waits for an answer of the machine gets none soon
-		time.AfterFunc(hurry, n.box.Kill)
-	})
-	go n.follow()
-	w.pump() // its primary ENI is plugged in
-	if w.broken != nil {
-		return w.broken
-	}
-	if err := n.configure(); err != nil {
-		return err
-	}
-	if err := n.serve(); err != nil {
-		return fmt.Errorf("%s: %w", n.Name(), err)
-	}
-	w.at(w.now()+time.Duration(w.Random()%uint64(100*time.Millisecond)), n.start)
-	return nil
 }
 
 // follow takes what the node's helper tells until it is gone.

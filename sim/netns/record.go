@@ -68,14 +68,14 @@ func (r *record) served(at time.Duration, no int32, q *ec2.Request, a *ec2.Respo
 	}
 	c := call{At: at.Seconds(), Node: no, Action: q.Action.String()}
 	var errs [2]error
-	c.Request, errs[0] = said(q)
-	c.Answer, errs[1] = said(a)
+	c.Request, errs[0] = fieldsOf(q)
+	c.Answer, errs[1] = fieldsOf(a)
 	delete(c.Request, "Action")
 	r.err = errors.Join(r.err, errs[0], errs[1], r.encode.Encode(c))
 }
 
-// said are the fields of a value that say something.
-func said(v any) (map[string]any, error) {
+// fieldsOf are the fields of a value that say something.
+func fieldsOf(v any) (map[string]any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

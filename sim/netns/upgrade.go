@@ -18,7 +18,7 @@ import (
 func (n *instance) Exchange(to, part string, keep bool) bool {
 	w, next := n.w, n.w.parts.others[to]
 	old := n.system
-	if next == nil || (part == "plugin" || same(next, old)) && (part == "daemon" || same(next, n.plugin)) {
+	if next == nil || (part == "plugin" || sameVersion(next, old)) && (part == "daemon" || sameVersion(next, n.plugin)) {
 		return false
 	}
 	if part != "daemon" {
@@ -40,7 +40,7 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 	first := n.plan(order)
 	n.before = n.before[len(first):]
 	if part == "daemon" {
-		apart := func(s systems.Step) bool { return slices.Contains(theirs, s) }
+		apart := func(s systems.Step) bool { return slices.Contains(runtimeSteps, s) }
 		first, n.before, n.after = slices.DeleteFunc(first, apart), slices.DeleteFunc(n.before, apart), append(slices.DeleteFunc(n.after, apart), stepTheirs)
 	}
 	n.failures = 0
@@ -72,7 +72,7 @@ func Learn(w *World, name string, s *systems.System) error {
 	return nil
 }
 
-func same(a, b *systems.System) bool { return a.Name == b.Name && a.Version == b.Version }
+func sameVersion(a, b *systems.System) bool { return a.Name == b.Name && a.Version == b.Version }
 
 // settingsOf are the settings that a scenario's lines have written for a node, by their upstream names. One that is our
 // default is written too: amazon-vpc-cni-k8s without WARM_PREFIX_TARGET=1 refuses to start with prefixes.
