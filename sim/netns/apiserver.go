@@ -81,8 +81,8 @@ type kubeBackend struct{ *backend }
 
 // read looks at the models, for who reaches the API server.
 func (b kubeBackend) read(look func()) (err error) {
-	ok := b.w.mail.Ask(func() {
-		if look(); b.w.Kube.Away(b.w.now()) {
+	ok := b.n.w.mail.Ask(func() {
+		if look(); b.n.w.Kube.Away(b.n.w.now()) {
 			err = errAway
 		}
 	})
@@ -95,7 +95,7 @@ func (b kubeBackend) read(look func()) (err error) {
 func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
 	err = b.read(func() {
 		if name == b.n.Name() {
-			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
+			pods = append(pods, b.n.w.Kube.ListPods(int(b.n.No))...)
 		}
 	})
 	return pods, err
@@ -108,7 +108,7 @@ func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeI
 
 // ENIConfig is asked for with the node object, before an ENI is made.
 func (b kubeBackend) ENIConfig(_ context.Context, name string) (e kube.ENIConfig, ok bool, err error) {
-	err = b.read(func() { e, _, ok = b.w.Kube.ENIConfig(name) })
+	err = b.read(func() { e, _, ok = b.n.w.Kube.ENIConfig(name) })
 	return e, ok, err
 }
 

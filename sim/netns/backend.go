@@ -17,44 +17,36 @@ import (
 )
 
 // backend carries a node's requests to the models.
-type backend struct {
-	w *World
-	n *instance
-}
+type backend struct{ n *instance }
 
 func (b *backend) clock() time.Duration {
 	var t time.Duration
-	b.w.mail.Ask(func() { t = b.w.now() })
+	b.n.w.mail.Ask(func() { t = b.n.w.now() })
 	return t
 }
 
 // Do makes a request to EC2 travel, as the model says.
 func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
 	request := *r
-	return b.w.mail.Await(ctx, func(answer func(*ec2.Response)) { b.send(&request, answer) })
+	return b.n.w.mail.Await(ctx, func(answer func(*ec2.Response)) { b.send(&request, answer) })
 }
 
-// sender is how a node's requests travel.
-func (b *backend) sender() *machine.Sender {
-	n, w := b.n, b.w
-	return &machine.Sender{EC2: w.EC2, Now: w.now, After: w.after,
+// send is a request that leaves its node, which counts as held back until it is answered.
+func (b *backend) send(r *ec2.Request, answer func(*ec2.Response)) {
+	n, w := b.n, b.n.w
+	r.Caller = n.Instance
+	release := n.keep()
+	if !strings.HasPrefix(r.Action.String(), "Describe") {
+		n.mutated = time.Now()
+	}
+	sender := machine.Sender{EC2: w.EC2, Now: w.now, After: w.after,
 		Trap:  func(a ec2.Action, after bool) bool { return !(after && n.dying()) && w.Trapped(&n.Node, a, after) },
 		Asked: func(r *ec2.Request) { w.witness.Asked(w.Whose(&n.Node), n.No, r) },
 		Served: func(r *ec2.Request, answer *ec2.Response) {
 			w.witness.Served(w.EC2, n.No, r, answer)
 			w.record.served(w.Now(), int32(n.No), r, answer)
 		}}
-}
-
-// send is a request that has left its node, which counts as held back until it is answered.
-func (b *backend) send(r *ec2.Request, answer func(*ec2.Response)) {
-	n := b.n
-	r.Caller = n.Instance
-	release := n.keep()
-	if !strings.HasPrefix(r.Action.String(), "Describe") {
-		n.mutated = time.Now()
-	}
-	b.sender().Send(r, func(resp *ec2.Response) {
+	sender.Send(r, func(resp *ec2.Response) {
 		release()
 		answer(resp)
 	})
@@ -63,20 +55,20 @@ func (b *backend) send(r *ec2.Request, answer func(*ec2.Response)) {
 // hold keeps a request back for a while.
 func (b *backend) hold(d time.Duration) {
 	done := make(chan struct{})
-	b.w.mail.Post(func() {
+	b.n.w.mail.Post(func() {
 		release := b.n.keep()
-		b.w.after(d, func() { release(); close(done) })
+		b.n.w.after(d, func() { release(); close(done) })
 	})
 	select {
 	case <-done:
-	case <-b.w.mail.Closed():
+	case <-b.n.w.mail.Closed():
 	}
 }
 
 // metadata is the instance's view; a silent service hangs for as long as a caller waits.
 func (b *backend) metadata(context.Context) (view ec2.IMDS, ok bool) {
-	b.w.mail.Ask(func() {
-		if view, ok = b.w.EC2.IMDS(b.w.now(), b.n.Instance); ok {
+	b.n.w.mail.Ask(func() {
+		if view, ok = b.n.w.EC2.IMDS(b.n.w.now(), b.n.Instance); ok {
 			view.ENIs = append([]ec2.IMDSENI(nil), view.ENIs...)
 		}
 	})
@@ -92,15 +84,15 @@ type criBackend struct{ *backend }
 
 func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
 	down, partial := false, false
-	ok := b.w.mail.Ask(func() {
-		if b.w.parts.WithoutBooks {
-			b.w.SocketMet(&b.n.Node, "the daemon asks for the list, and the runtime socket is "+b.n.Socket.String())
+	ok := b.n.w.mail.Ask(func() {
+		if b.n.w.parts.WithoutBooks {
+			b.n.w.SocketMet(&b.n.Node, "the daemon asks for the list, and the runtime socket is "+b.n.Socket.String())
 		}
 		if b.n.Socket == models.Empty {
 			return
 		}
 		list, whole := b.n.CRI.ListSandboxes()
-		b.w.BoxesMet(&b.n.Node)
+		b.n.w.BoxesMet(&b.n.Node)
 		out, down, partial = append(out, list...), !whole, b.n.Socket == models.Partial
 	})
 	switch {
@@ -116,5 +108,5 @@ func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
 }
 
 func (b criBackend) Runtime(context.Context) (criserver.Runtime, error) {
-	return criserver.Runtime{Name: b.w.Cluster.Runtime.String(), Version: "1"}, nil
+	return criserver.Runtime{Name: b.n.w.Cluster.Runtime.String(), Version: "1"}, nil
 }

@@ -65,7 +65,7 @@ func (k described) listen(n *instance) error {
 		}
 	}
 	for addr, s := range map[string]*http.Server{
-		ec2NameAddr + ":443":                 ec2server.Server(ec2server.Handler(&backend{w, n})),
+		ec2NameAddr + ":443":                 ec2server.Server(ec2server.Handler(&backend{n})),
 		net.JoinHostPort(kubeHost, kubePort): apiserver.Serve(w.around.api),
 	} {
 		l, err := n.listen("tcp", addr)

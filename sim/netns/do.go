@@ -2,11 +2,14 @@ package netns
 
 import (
 	"errors"
+	"net/netip"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/timeline"
@@ -92,6 +95,40 @@ func (w *World) heard(l *judge.Life, in ipam.Input) {
 			w.Listed(&n.Node, &in)
 		}
 	}
+}
+
+// Happened: cables and routes come and go, and I4 is judged.
+func (w *World) Happened(m *models.Node, e *ec2.Event) {
+	var n *instance
+	if m != nil {
+		n = w.nodes[m.No]
+		w.witness.Happened(w.EC2, n.No, e, n.livePod)
+	}
+	w.fail(machine.Follow(w.network, w.EC2, e))
+	switch {
+	case n == nil:
+	case e.Kind == ec2.LinkPlugged:
+		n.plug(e.MAC)
+	case e.Kind == ec2.LinkUnplugged:
+		delete(n.links, e.MAC)
+		n.mirror.Unplug(e.MAC)
+		n.stir()
+	case e.Kind == ec2.InstanceTerminated && !n.Gone:
+		w.Ended(&n.Node)
+		n.tell("the instance is terminated")
+		n.lost()
+		w.fail(n.close(false))
+	}
+}
+
+// livePod names a pod whose containers run and that has the address; "" is none.
+func (n *instance) livePod(a netip.Addr) string {
+	for t := range n.CRI.Sandboxes() {
+		if t.Running && t.Address == a && t.Netns != 0 {
+			return t.Name
+		}
+	}
+	return ""
 }
 
 var _ models.Machine = (*instance)(nil)

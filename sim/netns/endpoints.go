@@ -44,7 +44,7 @@ type endpoints struct {
 // serve opens everything that a node's daemon talks to.
 func (e *endpoints) serve() error {
 	n, w := e.n, e.n.w
-	b := &backend{w, n}
+	b := &backend{n}
 	web := map[string]*http.Server{
 		imdsAddr + ":80": imdsserver.Server(n.tokenless.watch(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: b.clock, Role: "node", Options: imdsserver.Options{V1: w.tokensOptional()}}))),
 		ec2Addr:          ec2server.Server(ec2server.Handler(b)),
@@ -135,7 +135,7 @@ func (e *endpoints) listenCRI() error {
 	if err != nil {
 		return err
 	}
-	b := criBackend{&backend{n.w, n}}
+	b := criBackend{&backend{n}}
 	if api == "docker" {
 		h := criserver.Docker(b)
 		if n.Socket == models.Unimplemented {
@@ -146,15 +146,19 @@ func (e *endpoints) listenCRI() error {
 		go func() { _ = s.Serve(l) }()
 		return nil
 	}
-	if api == "cri-v1alpha2" {
-		e.servesCRI(l, criserver.New(b, criserver.WithAlpha(true)))
-	} else {
-		e.servesCRI(l, criserver.New(b))
+	server := criserver.New(b)
+	switch {
+	case n.Socket == models.Unimplemented:
+		server = criserver.Unimplemented()
+	case api == "cri-v1alpha2":
+		server = criserver.New(b, criserver.WithAlpha(true))
 	}
+	e.runtime = stopper(server.Stop)
+	go func() { _ = server.Serve(l) }()
 	return nil
 }
 
-// listenPolicies gives a node a network policy agent that is content with everything: policies are nothing that is judged here.
+// listenPolicies gives a node a network policy agent that is content with everything: no policy is judged here.
 func (e *endpoints) listenPolicies() error {
 	path := e.n.box.Root() + policySocket
 	_ = os.Remove(path)
@@ -200,18 +204,10 @@ func (e *endpoints) remove(socket string) error {
 	return e.n.box.Remove(socket)
 }
 
-// servesCRI lets a gRPC server answer on a listener.
-func (e *endpoints) servesCRI(l net.Listener, server *criserver.Server) {
-	if e.n.Socket == models.Unimplemented {
-		server = criserver.Unimplemented()
-	}
-	e.runtime = stopper(server.Stop)
-	go func() { _ = server.Serve(l) }()
-}
-
-// addAddress gives the node's loopback an address.
+// addAddress gives the node's loopback an address; one that it has is fine.
 func (e *endpoints) addAddress(addr string) error {
-	return addLoopback(e.n.box.Netns(), netip.MustParseAddr(addr))
+	a := netip.MustParseAddr(addr)
+	return addLink(e.n.box.Netns(), "lo", netip.PrefixFrom(a, a.BitLen()))
 }
 
 // stopper is a Closer of what only stops.

@@ -30,8 +30,8 @@ type installer struct {
 	root           *node.Root // of the system's init steps
 }
 
-// runtimeSteps are the steps about what the runtime calls. Where daemon and plugin are of two versions stepTheirs takes their place: it puts the plugin and its
-// configuration where the runtime looks for them, as is done in an ordinary upgrade.
+// runtimeSteps are the steps about what the runtime calls. Where daemon and plugin are of two versions stepTheirs takes
+// their place: it puts the plugin and its configuration where the runtime looks for them, as in an ordinary upgrade.
 var runtimeSteps = []systems.Step{systems.StepPlugins, systems.StepConflist}
 
 const stepTheirs systems.Step = "what the runtime calls"

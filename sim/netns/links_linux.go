@@ -13,11 +13,6 @@ import (
 	"github.com/enilab/enilab/sim/vpc"
 )
 
-// addLoopback gives a namespace's loopback an address; one that it has is fine.
-func addLoopback(ns *os.File, a netip.Addr) error {
-	return addLink(ns, "lo", netip.PrefixFrom(a, a.BitLen()))
-}
-
 // addLink gives a link an address; one that it has is fine.
 func addLink(ns *os.File, name string, a netip.Prefix) error {
 	return vpc.Do(ns, func() error {

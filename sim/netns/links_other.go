@@ -10,8 +10,6 @@ import (
 
 var errSystem = errors.New("the laboratory needs Linux")
 
-func addLoopback(*os.File, netip.Addr) error { return errSystem }
-
 func addLink(*os.File, string, netip.Prefix) error { return errSystem }
 
 func renameLink(*os.File, string, string) error { return errSystem }

@@ -222,9 +222,6 @@ func newTimer() timer {
 	return timer{real: c, offset: -c.Now()}
 }
 
-// now is the time since the world began.
-func (t *timer) now() time.Duration { return t.real.Now() + t.offset }
-
 // jump moves the clock forward to an instant.
 func (l *loop) jump(to time.Duration) {
 	d := to - l.now()
@@ -242,7 +239,7 @@ func (l *loop) jump(to time.Duration) {
 }
 
 // now is the time since the world began.
-func (l *loop) now() time.Duration { return l.clock.now() }
+func (l *loop) now() time.Duration { return l.clock.real.Now() + l.clock.offset }
 
 // lateness is how much later than they were due things were done by the loop.
 type lateness struct {

@@ -45,8 +45,8 @@ func (o ours) listen(n *instance) error {
 }
 
 // kubernetes is a server for our client, which reads its own node's pods.
-func (o ours) kubernetes(n *instance) *http.Server {
-	return kubeserver.Server(kubeserver.Handler(kubeBackend{&backend{o.w, n}}))
+func (ours) kubernetes(n *instance) *http.Server {
+	return kubeserver.Server(kubeserver.Handler(kubeBackend{&backend{n}}))
 }
 
 // runtime is asked where production has it.

@@ -71,13 +71,8 @@ func PartsIn(folder string) (Parts, error) {
 	return p, nil
 }
 
-// DaemonCapabilities are what aws-node's manifest grants, and all that ipamd may use: NET_ADMIN and NET_RAW (capabilities(7)).
-func DaemonCapabilities() []int { return []int{capNetAdmin, capNetRaw} }
-
-const (
-	capNetAdmin = 12
-	capNetRaw   = 13
-)
+// DaemonCapabilities are what aws-node's manifest grants, and all that ipamd may use: NET_ADMIN, 12, and NET_RAW, 13 (capabilities(7)).
+func DaemonCapabilities() []int { return []int{12, 13} }
 
 // resolve finds every system that a cluster is upgraded to. One that is played, or upgraded to, makes a world in real time and without books.
 func (p *Parts) resolve(c *sim.Cluster) error {
@@ -93,7 +88,8 @@ func (p *Parts) resolve(c *sim.Cluster) error {
 		p.others[name] = s
 	}
 	if p.System == nil && len(p.others) > 0 {
-		s, err := p.own()
+		// our daemon and plugin are a system like any other, which our own description says
+		s, err := systems.Find(p.Context, "enilab@0.0.0="+filepath.Dir(p.Ipamd), systems.Options{})
 		if err != nil {
 			return err
 		}
@@ -119,9 +115,4 @@ func (p *Parts) without() judge.Source {
 		return judge.Books
 	}
 	return 0
-}
-
-// own is our daemon and plugin as a system like any other, which our own description says.
-func (p *Parts) own() (*systems.System, error) {
-	return systems.Find(p.Context, "enilab@0.0.0="+filepath.Dir(p.Ipamd), systems.Options{})
 }

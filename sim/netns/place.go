@@ -46,24 +46,23 @@ func Place(p Parts) *runner.Place {
 		}
 		return w, nil
 	}
-	plays := plays
-	place := &runner.Place{Name: "netns", Open: open, Slack: slowed(slack)}
+	place := &runner.Place{Name: "netns", Open: open, Slack: slowed(slack), Plays: plays}
 	if p.Find != nil {
 		place.Resolve = func(name string) error { _, err := p.Find(name); return err }
 	}
 	switch {
 	case p.System != nil:
 		place.System = p.System.Name + " " + p.System.Version
-		plays = func(*mutants.Mutant) error {
+		place.Plays = func(*mutants.Mutant) error {
 			return errors.New("a mutant is of enilab's daemon, and this is " + place.System)
 		}
 		p.RealTime, p.WithoutBooks = true, true
 	case p.WithoutBooks:
-		plays = func(*mutants.Mutant) error {
+		place.Plays = func(*mutants.Mutant) error {
 			return errors.New("what it breaks first is said for those who have books: without them run it alone, with --against")
 		}
 	}
-	place.Plays, place.Without = plays, p.without()
+	place.Without = p.without()
 	return place
 }
 
@@ -109,14 +108,11 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	return w, nil
 }
 
-// bounds are what real time adds to what the simulator can judge exactly: a reply leaves when its goroutine runs, and what the daemon
-// calls two instants is one to it.
-func bounds() judge.Bounds {
-	return judge.Bounds{Reply: slowed(250 * time.Millisecond), CoolDown: slowed(250 * time.Millisecond)}
-}
-
 func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
-	if w.Host, err = models.New(w, c, seed, judge.Config{Bounds: bounds(), Without: w.parts.without()}); err != nil {
+	// Real time adds to what the simulator can judge exactly: a reply leaves when its goroutine runs, and what the daemon calls two
+	// instants is one to it.
+	bounds := judge.Bounds{Reply: slowed(250 * time.Millisecond), CoolDown: slowed(250 * time.Millisecond)}
+	if w.Host, err = models.New(w, c, seed, judge.Config{Bounds: bounds, Without: w.parts.without()}); err != nil {
 		return err
 	}
 	for _, s := range w.parts.all() {
