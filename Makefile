@@ -41,7 +41,7 @@ test: ## all tests, the scenarios among them; as root on Linux with real daemons
 
 # Linker and tests hold little, and collect garbage for a tenth of the time if nobody stops them.
 short: ## what of them takes no minute, without kind, which needs Docker, the real kernel's world (make netns) and the rules for the source (make lint): while you work
-	GOGC=400 go test $(LIMIT) -short -p 6 ./impl/daemon ./sim/virtual $$(go list ./... | grep -v -e /e2e -e kind$$ -e /sim/netns -e /purity)
+	GOGC=400 go test $(LIMIT) -short -p 6 ./impl/daemon ./sim/virtual $$(go list ./... | grep -v -e /e2e -e kind$$ -e /kind/ -e /sim/netns -e /purity)
 
 netns: ## the tests of world netns alone: each scenario on a real kernel, packets, crashes (root, Linux)
 	go test $(LIMIT) ./sim/netns/...

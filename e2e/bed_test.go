@@ -13,7 +13,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/deploy"
 	"github.com/enilab/enilab/impl/deploy/image"
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // clusterName is every cluster's: there is one at a time.
@@ -65,13 +65,13 @@ func (s *site) build(ctx SpecContext) {
 
 // bed is a cluster with enilab's CNI, and what specs do with it. The cluster is there while specs run.
 type bed struct {
-	*kind.Cluster
+	*cluster.Cluster
 	*site
-	config   kind.Config // but its name and its log
-	first    bool        // the run's first cluster, on which all specs run
-	evidence int         // specs whose evidence is kept
-	changed  bool        // aws-node is not as install(nil) leaves it
-	isBroken bool        // aws-node is e2e/broken
+	config   cluster.Config // but its name and its log
+	first    bool           // the run's first cluster, on which all specs run
+	evidence int            // specs whose evidence is kept
+	changed  bool           // aws-node is not as install(nil) leaves it
+	isBroken bool           // aws-node is e2e/broken
 }
 
 // say tells a line of progress.
@@ -80,10 +80,10 @@ func say(line string) { GinkgoWriter.Println(time.Now().Format("15:04:05"), line
 // up makes the cluster, and sees to its end.
 func (b *bed) up(ctx SpecContext) {
 	if b.fresh {
-		got(kind.Down(ctx, clusterName))
+		got(cluster.Down(ctx, clusterName))
 	}
 	b.config.Name, b.config.Log = clusterName, say
-	c := got(kind.Up(ctx, b.config))
+	c := got(cluster.Up(ctx, b.config))
 	b.Cluster = c
 	DeferCleanup(b.down, GracePeriod(downLimit))
 	DeferCleanup(b.waitIfKept)
@@ -152,7 +152,7 @@ func (b *bed) down(ctx SpecContext) {
 }
 
 // holder is the ENI that has an address, and its instance's Node, as EC2 sees it.
-func (b *bed) holder(a netip.Addr) (*kind.Node, ec2.ENI, error) {
+func (b *bed) holder(a netip.Addr) (*cluster.Node, ec2.ENI, error) {
 	var e ec2.ENI
 	var ok bool
 	b.Cloud(func(_ time.Duration, m *ec2.Cloud) {

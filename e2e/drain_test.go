@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // drained is how many pods of a Deployment are on the node that is drained. With what else is there they fit on the
@@ -26,7 +26,7 @@ const drained = 6
 // What `kubectl drain --ignore-daemonsets` does, cordon and evictions, while a DaemonSet's pods hold connections.
 var _ = specs("a node that is drained", Label("drain"), func(b *bed) {
 	var namespace string
-	var from, to *kind.Node
+	var from, to *cluster.Node
 	var stays, moves []corev1.Pod
 	var gone []netip.Addr
 	var flows []*flow
@@ -35,7 +35,7 @@ var _ = specs("a node that is drained", Label("drain"), func(b *bed) {
 		from, to = b.Workers()[0], b.Workers()[1]
 		namespace = b.newNamespace(ctx, "drain")
 		DeferCleanup(func(ctx SpecContext) {
-			check(parallel(b.Workers(), func(n *kind.Node) error { return b.cordon(ctx, n, false) }))
+			check(parallel(b.Workers(), func(n *cluster.Node) error { return b.cordon(ctx, n, false) }))
 		}, NodeTimeout(time.Minute))
 		got(b.Client().AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "stays"},
@@ -124,7 +124,7 @@ func template(name string) corev1.PodTemplateSpec {
 func scheduled(s *corev1.PodSpec) { s.Tolerations = nil }
 
 // cordon does what `kubectl cordon` or `kubectl uncordon` does.
-func (b *bed) cordon(ctx context.Context, n *kind.Node, on bool) error {
+func (b *bed) cordon(ctx context.Context, n *cluster.Node, on bool) error {
 	patch := fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, on)
 	nodes := b.Client().CoreV1().Nodes()
 	_, err := nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
@@ -132,7 +132,7 @@ func (b *bed) cordon(ctx context.Context, n *kind.Node, on bool) error {
 }
 
 // evictAll evicts the pods of a node, but those of DaemonSets, waits until they are gone, and returns their addresses.
-func (b *bed) evictAll(ctx context.Context, n *kind.Node) []netip.Addr {
+func (b *bed) evictAll(ctx context.Context, n *cluster.Node) []netip.Addr {
 	GinkgoHelper()
 	list := got(b.Client().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name}))
 	var gone []netip.Addr

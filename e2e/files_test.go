@@ -14,6 +14,7 @@ import (
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
 )
@@ -78,7 +79,7 @@ func (s *site) describeFiles() {
 
 // load reads a file for world kind, and leaves out the variants that are another one's twin there.
 func (s *site) load(ctx context.Context, f *file) (*runner.Case, error) {
-	p := kind.Place(kind.WorldConfig{Context: ctx, Name: clusterName, Parts: kind.Parts{Image: s.image}, Mutants: true,
+	p := kind.Place(kind.Config{Context: ctx, Name: clusterName, Parts: cluster.Parts{Image: s.image}, Mutants: true,
 		Log: func(at time.Duration, text string) { say(fmt.Sprintf("%9.3fs  %s", at.Seconds(), text)) }})
 	name := f.name + ".scn"
 	data, err := scenarios.Files.ReadFile(name)
@@ -93,7 +94,7 @@ func (s *site) load(ctx context.Context, f *file) (*runner.Case, error) {
 	return c, nil
 }
 
-// image is what kind.Parts asks for: the images of the whole run.
+// image is what cluster.Parts asks for: the images of the whole run.
 func (s *site) image(_ context.Context, laboratory bool) ([]byte, string, error) {
 	if laboratory {
 		return s.laboratory, imageOptions(true).Reference(), nil

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // fleet is the pods that the specs of the datapath share: on each worker more than its primary ENI has addresses for.
@@ -40,7 +40,7 @@ const fleetPerWorker = 7
 const firstHostPort = 28800
 
 // worker is the Node of a role or a pod of the fleet.
-func (f *fleet) worker(name string) *kind.Node {
+func (f *fleet) worker(name string) *cluster.Node {
 	if strings.HasPrefix(name, "a-") {
 		return f.Workers()[0]
 	}
@@ -85,7 +85,7 @@ func (f *fleet) pod(name string) *corev1.Pod {
 }
 
 // on are the pods on a node.
-func (f *fleet) on(n *kind.Node) []*corev1.Pod {
+func (f *fleet) on(n *cluster.Node) []*corev1.Pod {
 	var out []*corev1.Pod
 	for i := range f.pods {
 		if f.pods[i].Spec.NodeName == n.Name {
@@ -172,7 +172,7 @@ func (f *fleet) serviceOf(ctx context.Context, name string, selector map[string]
 }
 
 // nodePort is where a Service's httpPort or echoPort is on a node.
-func nodePort(s *corev1.Service, n *kind.Node, port int32) netip.AddrPort {
+func nodePort(s *corev1.Service, n *cluster.Node, port int32) netip.AddrPort {
 	for _, p := range s.Spec.Ports {
 		if p.Port == port {
 			return netip.AddrPortFrom(n.Address, uint16(p.NodePort))

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // Times of a flow.
@@ -41,7 +41,7 @@ func (b *bed) openFlow(ctx context.Context, p *corev1.Pod) *flow {
 }
 
 // openNodeFlow connects a node to a pod.
-func (b *bed) openNodeFlow(ctx context.Context, from *kind.Node, p *corev1.Pod) *flow {
+func (b *bed) openNodeFlow(ctx context.Context, from *cluster.Node, p *corev1.Pod) *flow {
 	GinkgoHelper()
 	return dialFlow(ctx, host(from), p)
 }

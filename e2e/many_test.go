@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // manyPods come and go at once. Two workers of the type m5.4xlarge (8 ENIs with 30 addresses) carry 110 each, by
@@ -27,7 +27,7 @@ const idleImage = "registry.k8s.io/pause:3.10.1"
 // describeMany has a cluster of its own.
 func (s *site) describeMany() {
 	Describe(fmt.Sprintf("%d pods at once", manyPods), Ordered, ContinueOnFailure, Label("many", long), func() {
-		b := &bed{site: s, config: kind.Config{Workers: 2, Type: "m5.4xlarge", MaxPods: 110}}
+		b := &bed{site: s, config: cluster.Config{Workers: 2, Type: "m5.4xlarge", MaxPods: 110}}
 		var namespace string
 		var addrs []netip.Addr
 		BeforeAll(b.up, NodeTimeout(upLimit), GracePeriod(downLimit))

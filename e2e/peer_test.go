@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // buildProgram builds e2e/peer, which pods run, or e2e/broken.
@@ -34,7 +34,7 @@ func buildProgram(ctx context.Context, name string) (binary []byte, err error) {
 }
 
 // putProgram puts one on a node, where pods mount it. None of the folders is a symbolic link, which would lead into the host's own.
-func putProgram(n *kind.Node, at string, binary []byte) error {
+func putProgram(n *cluster.Node, at string, binary []byte) error {
 	at = filepath.Join(n.Root(), at)
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err

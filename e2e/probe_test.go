@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -122,7 +122,7 @@ func (b *bed) witness() origin {
 }
 
 // host is the network of a node.
-func host(n *kind.Node) origin {
+func host(n *cluster.Node) origin {
 	return origin{n.Name, n.Address.String(), func(ctx context.Context, to netip.AddrPort) (conn net.Conn, err error) {
 		e := vpc.Do(n.Netns(), func() error {
 			var d net.Dialer

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // process of a node, with this machine's number.
@@ -18,7 +18,7 @@ type process struct {
 }
 
 // processes of a node, and of the containers in it.
-func processes(n *kind.Node) []process {
+func processes(n *cluster.Node) []process {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil // the pattern is good
@@ -62,7 +62,7 @@ func readProcess(folder string) (p process, ok bool) {
 }
 
 // daemonProcess is a node's ipamd: not the init container, and not one of kubelet's probes, which are ipamd's too.
-func daemonProcess(n *kind.Node) (process, error) {
+func daemonProcess(n *cluster.Node) (process, error) {
 	for _, p := range processes(n) {
 		if (p.args[0] == "/ipamd" || p.args[0] == brokenDaemon) && !slices.Contains(p.args, "init") && !slices.Contains(p.args, "status") {
 			return p, nil

@@ -15,7 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // remainsLimit is how long what is left of pods may take to go: kubelet and the daemon look once a minute for what
@@ -23,7 +23,7 @@ import (
 const remainsLimit = 3 * time.Minute
 
 // awaitNothingLeft waits until a node has nothing of pods that are gone.
-func (b *bed) awaitNothingLeft(ctx context.Context, n *kind.Node, gone []netip.Addr) {
+func (b *bed) awaitNothingLeft(ctx context.Context, n *cluster.Node, gone []netip.Addr) {
 	GinkgoHelper()
 	what := fmt.Sprintf("nothing to be left on %s of %d pods that are gone", n.Name, len(gone))
 	await(ctx, remainsLimit, what, func(ctx context.Context) (string, error) { return b.remains(ctx, n, gone) })
@@ -31,7 +31,7 @@ func (b *bed) awaitNothingLeft(ctx context.Context, n *kind.Node, gone []netip.A
 
 // remains says what a node has of pods that are gone: rules, routes, proxied addresses, allocations, DELs that wait;
 // and host veths, network namespaces and results of CNI calls beyond those of the pods that it runs. Nothing is "".
-func (b *bed) remains(ctx context.Context, n *kind.Node, gone []netip.Addr) (string, error) {
+func (b *bed) remains(ctx context.Context, n *cluster.Node, gone []netip.Addr) (string, error) {
 	var out []string
 	for _, command := range []string{"ip rule", "ip route show table all", "ip neigh show proxy"} {
 		text, err := n.Exec(ctx, strings.Fields(command)...)
@@ -94,7 +94,7 @@ func linesWith(text string, addrs []netip.Addr) (out []string) {
 }
 
 // allocations are the addresses that the daemon's record says pods have.
-func allocations(n *kind.Node) (out []netip.Addr, err error) {
+func allocations(n *cluster.Node) (out []netip.Addr, err error) {
 	raw, err := os.ReadFile(filepath.Join(n.Root(), "run/aws-node/ipam.json"))
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func allocations(n *kind.Node) (out []netip.Addr, err error) {
 }
 
 // networked is how many pods with a network of their own run on a node.
-func (b *bed) networked(ctx context.Context, n *kind.Node) (count int, err error) {
+func (b *bed) networked(ctx context.Context, n *cluster.Node) (count int, err error) {
 	all, err := b.pods(ctx, "", "")
 	for i := range all {
 		p := &all[i]
@@ -129,7 +129,7 @@ func (b *bed) networked(ctx context.Context, n *kind.Node) (count int, err error
 // hostVeth is the name of a pod's link on its node: of its ENIs' it is eth and a number.
 var hostVeth = regexp.MustCompile(`(?m)^\d+: eni[0-9a-f]+@`)
 
-func glob(n *kind.Node, pattern string) int {
+func glob(n *cluster.Node, pattern string) int {
 	list, _ := filepath.Glob(filepath.Join(n.Root(), pattern)) // the pattern is well-formed
 	return len(list)
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // rollSpecs: aws-node is replaced while pods talk.
@@ -115,7 +115,7 @@ func (f *fleet) surplus(ctx context.Context, expected int) (string, error) {
 }
 
 // capacity is how many addresses for pods EC2 has given to a node.
-func (b *bed) capacity(n *kind.Node) int {
+func (b *bed) capacity(n *cluster.Node) int {
 	count := 0
 	b.Cloud(func(_ time.Duration, m *ec2.Cloud) {
 		for _, id := range m.AttachedENIs(n.Instance) {

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // serviceSpecs: Services are kube-proxy's, whose translations meet the CNI's marks and rules.
@@ -141,7 +141,7 @@ func serviceSpecs(f *fleet) {
 
 // masked is who a pod sees when another one asks the NodePort of a node: kube-proxy masquerades as the link that the way on goes by, and what
 // comes from a pod of that node itself goes on by the pod's ENI.
-func (f *fleet) masked(from, to *corev1.Pod, n *kind.Node) string {
+func (f *fleet) masked(from, to *corev1.Pod, n *cluster.Node) string {
 	if from.Spec.NodeName == n.Name && to.Spec.NodeName != n.Name {
 		return f.own[from.Name].String()
 	}

@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/enilab/enilab/internal/must"
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // group is a container of specs, on every cluster that its labels allow.
@@ -50,7 +50,7 @@ func TestE2E(t *testing.T) {
 		t.Skip("needs Docker, root and some minutes: make e2e runs it (it sets ENILAB_E2E)")
 	}
 	o := must.Get(readOptions())(t)
-	must.Do(t, kind.Available(context.Background()))
+	must.Do(t, cluster.Available(context.Background()))
 	surviveTerminal()
 	RegisterFailHandler(Fail)
 	describe(&o)
@@ -99,7 +99,7 @@ func describe(o *options) {
 	Describe("enilab", func() {
 		for i, proxy := range o.proxies {
 			Describe(fmt.Sprintf("with kube-proxy in %s mode", proxy), Ordered, ContinueOnFailure, Label(proxy), func() {
-				b := &bed{site: s, config: kind.Config{Workers: 2, Proxy: proxy, Type: "t3.medium"}, first: i == 0}
+				b := &bed{site: s, config: cluster.Config{Workers: 2, Proxy: proxy, Type: "t3.medium"}, first: i == 0}
 				BeforeAll(b.up, NodeTimeout(upLimit), GracePeriod(downLimit))
 				JustAfterEach(b.keepEvidence, NodeTimeout(evidenceLimit))
 				for _, g := range groups {

@@ -15,7 +15,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // trace is one thing that a cluster had on this machine. Other people's containers and links come and go meanwhile, so it is not the whole
@@ -25,7 +25,7 @@ type trace struct{ kind, name string }
 func (t trace) String() string { return t.kind + " " + t.name }
 
 // tracesOf are a cluster's that is up.
-func tracesOf(ctx context.Context, c *kind.Cluster) ([]trace, error) {
+func tracesOf(ctx context.Context, c *cluster.Cluster) ([]trace, error) {
 	ids, err := docker(ctx, "container", "ps", "--all", "--quiet", "--no-trunc", "--filter", "network="+c.Name())
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/enilab/enilab/cmd/enilab/cli"
 	"github.com/enilab/enilab/internal/must"
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -51,7 +51,7 @@ func TestKindRefused(t *testing.T) {
 			dir := t.TempDir()
 			must.Do(t, os.WriteFile(dir+"/docker", []byte("#!/bin/sh\n"+c.script), 0o700))
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-			if err := kind.Available(t.Context()); err != nil {
+			if err := cluster.Available(t.Context()); err != nil {
 				t.Skip(err)
 			}
 			scenario := t.TempDir() + "/calm.scn"

@@ -11,29 +11,30 @@ import (
 	"github.com/enilab/enilab/cmd/enilab/cli"
 	"github.com/enilab/enilab/impl/deploy"
 	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/runner"
 )
 
 // world is sim/kind as the command line asks for it.
 type world struct{}
 
-func (world) Available(ctx context.Context) error { return kind.Available(ctx) }
+func (world) Available(ctx context.Context) error { return cluster.Available(ctx) }
 
 func (world) Possible(ctx context.Context, name string, say func(string)) error {
-	return kind.Possible(ctx, name, say)
+	return (&cluster.Config{Name: name, Log: say}).Possible(ctx)
 }
 
 func (world) Lacks(err error) bool {
-	_, lacks := errors.AsType[*kind.Lacking](err)
+	_, lacks := errors.AsType[*cluster.Lacking](err)
 	return lacks
 }
 
 func (world) Remove(ctx context.Context, name string) (was bool, err error) {
-	return kind.Remove(ctx, name)
+	return cluster.Remove(ctx, name)
 }
 
 func (world) RemoveAll(ctx context.Context, name string) (was bool, err error) {
-	return kind.RemoveAll(ctx, name)
+	return cluster.RemoveAll(ctx, name)
 }
 
 func (world) Place(ctx context.Context, name string, mutants bool, log func(at time.Duration, text string), leave func() bool) (*runner.Place, error) {
@@ -41,7 +42,7 @@ func (world) Place(ctx context.Context, name string, mutants bool, log func(at t
 	if err != nil {
 		return nil, err
 	}
-	return kind.Place(kind.WorldConfig{Context: ctx, Name: name, Parts: parts, Log: log, Leave: leave, Mutants: mutants}), nil
+	return kind.Place(kind.Config{Context: ctx, Name: name, Parts: parts, Log: log, Leave: leave, Mutants: mutants}), nil
 }
 
 func (world) Cluster(w runner.World) (name, kubeconfig string) {
@@ -54,16 +55,16 @@ func (world) Hold(ctx context.Context, o *cli.Cluster, log string, say, ready fu
 	if err != nil {
 		return err
 	}
-	hold, err := kind.NewHold(o.Name, log)
+	hold, err := cluster.NewHold(o.Name, log)
 	if err != nil {
-		return &kind.Lacking{Text: err.Error()}
+		return &cluster.Lacking{Text: err.Error()}
 	}
 	defer func() {
 		if e := hold.End(); err == nil && e != nil {
-			err = &kind.Lacking{Text: e.Error()}
+			err = &cluster.Lacking{Text: e.Error()}
 		}
 	}()
-	c, err := kind.Up(ctx, kind.Config{Name: o.Name, NodeImage: o.Image, File: o.File, Workers: o.Nodes, Zones: o.Zones, Proxy: o.Proxy, Type: o.Type,
+	c, err := cluster.Up(ctx, cluster.Config{Name: o.Name, NodeImage: o.Image, File: o.File, Workers: o.Nodes, Zones: o.Zones, Proxy: o.Proxy, Type: o.Type,
 		Kubeconfig: hold.Kubeconfig, Log: say})
 	if err != nil {
 		return err
@@ -78,13 +79,13 @@ func (world) Hold(ctx context.Context, o *cli.Cluster, log string, say, ready fu
 	<-ctx.Done()
 	say("removing the cluster")
 	if err := c.Close(); err != nil {
-		return &kind.Lacking{Text: err.Error()}
+		return &cluster.Lacking{Text: err.Error()}
 	}
 	return nil
 }
 
 // install puts the CNI onto a cluster.
-func install(ctx context.Context, c *kind.Cluster, parts kind.Parts, say func(string)) error {
+func install(ctx context.Context, c *cluster.Cluster, parts cluster.Parts, say func(string)) error {
 	say("building the CNI's image")
 	archive, image, err := parts.Image(ctx, false)
 	if err != nil {
@@ -99,18 +100,18 @@ func install(ctx context.Context, c *kind.Cluster, parts kind.Parts, say func(st
 }
 
 // parts are what a cluster's nodes run: built from the source that this binary, or the working directory, is in.
-func parts() (kind.Parts, error) {
+func parts() (cluster.Parts, error) {
 	here, err := os.Getwd()
 	if err != nil {
-		return kind.Parts{}, err
+		return cluster.Parts{}, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return kind.Parts{}, err
+		return cluster.Parts{}, err
 	}
-	dir, err := kind.Source(here, filepath.Dir(self))
+	dir, err := cluster.Source(here, filepath.Dir(self))
 	if err != nil {
-		return kind.Parts{}, err
+		return cluster.Parts{}, err
 	}
-	return kind.PartsIn(dir), nil
+	return cluster.PartsIn(dir), nil
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 
 	"github.com/enilab/enilab/impl/deploy"
-	"github.com/enilab/enilab/sim/kind"
+	ourcluster "github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // cluster makes the cluster that was asked for, with the specs' images.
@@ -43,7 +43,7 @@ const zones = 3
 
 // enilab is a cluster with enilab's CNI.
 func (a *asked) enilab(ctx context.Context) (*cluster, error) {
-	up, err := kind.Up(ctx, kind.Config{Name: clusterName, Workers: a.workers, Zones: min(a.workers, zones), Proxy: a.proxy, Log: func(line string) { say("%s", line) }})
+	up, err := ourcluster.Up(ctx, ourcluster.Config{Name: clusterName, Workers: a.workers, Zones: min(a.workers, zones), Proxy: a.proxy, Log: func(line string) { say("%s", line) }})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func podsOf(n int) string { return fmt.Sprintf("10.250.%d.0/24", n) }
 
 // plain is a cluster of kind's own, whose pods have the ptp plugin's links and whose nodes have a route to each other's pods.
 func (a *asked) plain(ctx context.Context) (*cluster, error) {
-	if err := kind.Possible(ctx, clusterName, func(line string) { say("%s", line) }); err != nil {
+	if err := (&ourcluster.Config{Name: clusterName, Log: func(line string) { say("%s", line) }}).Possible(ctx); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "enilab-conformance-")
@@ -170,7 +170,7 @@ func inNode(ctx context.Context, node, script string) (string, error) {
 const killPeriod = 10 * time.Second
 
 // killDaemons deletes them, of one worker after the other, until ctx ends, and returns how many it deleted.
-func killDaemons(ctx context.Context, c *kind.Cluster) (killed int) {
+func killDaemons(ctx context.Context, c *ourcluster.Cluster) (killed int) {
 	workers := c.Workers()
 	now := int64(0)
 	pods := c.Client().CoreV1().Pods("kube-system")

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enilab/enilab/sim/kind"
+	ourcluster "github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -137,7 +137,7 @@ func (a *asked) begin(ctx context.Context, dir string) (*past, error) {
 	}
 	if !a.control {
 		var err error
-		if a.archive, a.image, err = kind.PartsIn(".").Image(ctx, false); err != nil {
+		if a.archive, a.image, err = ourcluster.PartsIn(".").Image(ctx, false); err != nil {
 			return nil, err
 		}
 	}
@@ -202,6 +202,6 @@ const clusterName = "enilab-conformance"
 type cluster struct {
 	kubeconfig string
 	nodes      []string // containers, the control plane first
-	ours       *kind.Cluster
+	ours       *ourcluster.Cluster
 	close      func() error
 }

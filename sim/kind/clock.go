@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/clock"
 )
 
@@ -53,7 +54,7 @@ func (e *endpoint) sit(conn net.Conn) {
 	defer conn.Close()
 	w := e.w
 	w.mu.Lock()
-	seat, err := clock.NewSeat(conn, w.c.loop.offset())
+	seat, err := clock.NewSeat(conn, w.c.Offset())
 	if err == nil {
 		e.seat, e.report = seat, nil
 	}
@@ -82,7 +83,7 @@ func (e *endpoint) works() (why string, next time.Duration) {
 	switch {
 	case e.seat == nil:
 		return "", longest
-	case r == nil || r.Offset != e.w.c.loop.offset():
+	case r == nil || r.Offset != e.w.c.Offset():
 		return "has not said that it waits", 0
 	case r.Remote > 0 || r.Requests > 0:
 		return "waits for an answer, or owes one", 0
@@ -104,11 +105,11 @@ func (p *pace) leap(t time.Duration) (leapt bool) {
 	if time.Now().Before(p.stirred) || p.astir() != "" {
 		return false
 	}
-	w.c.loop.mail.Ask(func() {
+	w.c.Cloud(func(time.Duration, *ec2.Cloud) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		now := w.now()
-		to := min(w.witness.Epoch()+t, now+longestLeap, w.c.loop.due.Next())
+		to := min(w.witness.Epoch()+t, now+longestLeap, w.c.Due())
 		for _, e := range w.endpoints {
 			why, next := e.works()
 			if why != "" {
@@ -119,11 +120,11 @@ func (p *pace) leap(t time.Duration) (leapt bool) {
 		if to <= now {
 			return
 		}
-		w.c.loop.leap(to - now)
+		w.c.Leap(to - now)
 		for _, e := range w.endpoints {
 			if e.seat != nil {
 				e.report = nil
-				_ = e.seat.Tell(w.c.loop.offset()) // a daemon that has ended says so by itself
+				_ = e.seat.Tell(w.c.Offset()) // a daemon that has ended says so by itself
 			}
 		}
 		leapt = true
@@ -161,7 +162,7 @@ func (p *pace) changes(m *member) string {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	switch {
-	case m.node.ends():
+	case m.node.Ends():
 		return "the machine ends"
 	case m.gone():
 		return ""

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/internal/must"
 )
@@ -15,8 +16,6 @@ import (
 func TestLeap(t *testing.T) {
 	w := machineless(t)
 	w.work = &controller{want: map[string]int{}}
-	go w.c.loop.run(func() {})
-	t.Cleanup(w.c.loop.close)
 	w.witness.Begin()
 	e := &endpoint{w: w}
 	w.endpoints = []*endpoint{e}
@@ -59,12 +58,12 @@ func TestLeap(t *testing.T) {
 			c.state.Next += w.now()
 		}
 		if c.model > 0 {
-			w.c.loop.mail.Ask(func() { w.c.loop.after(c.model, func() {}) })
+			w.c.Cloud(func(time.Duration, *ec2.Cloud) { w.c.After(c.model, func() {}) })
 		}
 		reports(c.state)
-		before := w.c.loop.offset()
+		before := w.c.Offset()
 		leapt := w.pace.leap(w.Now() + c.until)
-		found := w.c.loop.offset() - before
+		found := w.c.Offset() - before
 		if leapt != (c.most > 0) || found > c.most || leapt && found < c.most-2*time.Second {
 			t.Errorf("%s: it leapt %v, expected %v", c.name, found, c.most)
 		}

@@ -130,7 +130,7 @@ func (s *daemons) set(ctx context.Context, t daemonTemplate) error {
 		return err
 	}
 	wanted := d.Generation
-	return s.w.c.await(ctx, "the DaemonSet's controller to see the new template", func() (string, error) {
+	return s.w.c.Await(ctx, "the DaemonSet's controller to see the new template", func() (string, error) {
 		d, err := client.Get(ctx, daemonSet, metav1.GetOptions{})
 		if err != nil || d.Status.ObservedGeneration >= wanted {
 			return "", err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
@@ -100,7 +101,7 @@ func (w *World) persist(what string, f func(context.Context) error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, err)
-		case <-time.After(pollPeriod):
+		case <-time.After(cluster.PollPeriod):
 		}
 	}
 }

@@ -1,27 +1,10 @@
-// Package kind is world "kind": enilab's daemon and plugin under a real kubelet, a real containerd and a real API server, in the node
-// containers of a kind cluster. What a machine outside of EC2 lacks is a model, the very one that the simulator steps: EC2, instance
-// metadata, and the VPC (sim/vpc).
+// Package kind is world "kind": scenarios on a cluster (sim/kind/cluster), where enilab's daemon and plugin run under a real kubelet, a real
+// containerd and a real API server.
 //
-//	one process on the host: the models, the VPC
-//	     |                                            Docker network NAME = the VPC's subnet
-//	     |   NAME-vpc, the router's network namespace ──eth0── .1 ──┬── .2  the Docker host
-//	     |                     |                                    ├── eth0 = device 0 of NAME-control-plane
-//	     |                     |                                    └── eth0 = device 0 of NAME-worker ...
-//	     |                     └── further ENIs: veth pairs into the node containers
-//	     └── listens inside of every node: 169.254.169.254:80 (metadata), 127.0.0.1:4566 (EC2)
-//
-// The container NAME-vpc does nothing: Docker plugs its network namespace into the network, and sim/vpc makes the VPC's router of it.
-// A node does not answer ARP for its own address (arp_ignore), the router does; so all that goes between two machines passes the router,
-// which forwards it to the ENI that EC2 has given the address, if it came from the ENI that owns its source.
-//
-// A cluster's time is CLOCK_BOOTTIME. A World's is ahead of it, for models and daemons alike: its clock leaps over what
-// only they would wait for (clock.go), and runs as real time does while kubelet, the runtime or the API server has
-// something to do.
+// A World's time is ahead of CLOCK_BOOTTIME, for models and daemons alike: its clock leaps over what only they would wait for (clock.go),
+// and runs as real time does while kubelet, the runtime or the API server has something to do.
 //
 // A World is made of parts, each with its state and its file: members (the nodes), a journal (what several goroutines
 // write, and the lock), an observer (what EC2 and the witness are told of members), a ledger (whose calls count), pace
 // (whether the clock may leap), daemons (the DaemonSet), controller and pods (workloads).
-//
-// Everything that a cluster consists of is in namespaces that Docker or this package made: Close, or Down from another process, removes
-// the containers and the network, and with them the namespaces and what is in them.
 package kind

@@ -11,6 +11,8 @@ import (
 
 	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/kind/cluster"
+	"github.com/enilab/enilab/sim/netns/node"
 )
 
 // client puts a client of Docker's into PATH that answers as the script says, and counts on nothing else.
@@ -31,7 +33,7 @@ func client(t *testing.T, script string) {
 
 // Bad input and what a machine lacks: one sentence each, and nothing is made.
 func TestUpSaysWhyNot(t *testing.T) {
-	if err := privileged(); err != nil {
+	if err := node.Privileged(); err != nil {
 		t.Skip(err)
 	}
 	const here = `case "$1 $2" in "version --format") echo ` + "amd64" + `;; "container ps"|"network ls") ;;`
@@ -48,13 +50,13 @@ func TestUpSaysWhyNot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client(t, c.script)
-			_, err := Up(context.Background(), Config{Name: "t", NodeImage: "example/node:1"})
-			built := Parts{Image: func(context.Context, bool) ([]byte, string, error) {
+			_, err := cluster.Up(context.Background(), cluster.Config{Name: "t", NodeImage: "example/node:1"})
+			built := cluster.Parts{Image: func(context.Context, bool) ([]byte, string, error) {
 				return nil, "", errors.New("the image was built first")
 			}}
-			_, run := Open(&sim.Cluster{Nodes: 1, Type: "m5.large"}, 1, nil, WorldConfig{Name: "t", NodeImage: "example/node:1", Parts: built})
+			_, run := Open(&sim.Cluster{Nodes: 1, Type: "m5.large"}, 1, nil, Config{Name: "t", NodeImage: "example/node:1", Parts: built})
 			for _, err := range []error{err, run} {
-				var l *Lacking
+				var l *cluster.Lacking
 				if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &l) != c.lacking {
 					t.Fatalf("%v (the machine is to blame: %v); expected %q, %v", err, errors.As(err, &l), c.want, c.lacking)
 				}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/models"
 )
 
@@ -24,7 +25,7 @@ const (
 // machine that restarts loses /run, so it is all made again.
 type endpoint struct {
 	w      *World
-	node   *Node
+	node   *cluster.Node
 	member *member // nil: the machine is no node of the scenario
 
 	mu      sync.Mutex
@@ -53,7 +54,7 @@ func (e *endpoint) follow() {
 		if !moved {
 			continue
 		}
-		if err := e.listen(); err != nil && alive(e.node.PID()) {
+		if err := e.listen(); err != nil && e.node.Alive() {
 			e.w.fail(err)
 		}
 	}
@@ -94,7 +95,7 @@ func (e *endpoint) listen() error {
 
 // listenAt listens on a unix socket, which stays when it is closed: its machine may be another one by then.
 func listenAt(path string) (net.Listener, error) {
-	if err := ignoreMissing(os.Remove(path)); err != nil {
+	if err := os.RemoveAll(path); err != nil {
 		return nil, err
 	}
 	l, err := net.Listen("unix", path)
@@ -214,7 +215,7 @@ const endLimit = 15 * time.Second
 // expectEnd makes sure that a recording ended because its daemon did: one that goes on unheard is one of which nothing is known.
 func (m *member) expectEnd(pid int) {
 	stop, ended := make(chan struct{}), make(chan bool, 1)
-	go func() { ended <- awaitExit(pid, stop) }()
+	go func() { ended <- cluster.AwaitExit(pid, stop) }()
 	t := time.NewTimer(endLimit)
 	defer t.Stop()
 	select {

@@ -63,7 +63,7 @@ func (c *eniConfigs) put(since time.Duration, e *sim.ENIConfig) (verb.Strike, er
 	}
 	// Of a resource that was defined just now the API server knows nothing yet, which persist waits out.
 	return actions.ENIConfigPut(&object, true), c.w.persist("the API server", func(ctx context.Context) error {
-		return c.w.c.client.Discovery().RESTClient().Patch(types.ApplyPatchType).AbsPath(eniConfigPath(object.Name)).
+		return c.w.c.Client().Discovery().RESTClient().Patch(types.ApplyPatchType).AbsPath(eniConfigPath(object.Name)).
 			Param("fieldManager", "enilab").Param("force", "true").Body(text).Do(ctx).Error()
 	})
 }
@@ -76,7 +76,7 @@ func (c *eniConfigs) delete(name string) (verb.Strike, error) {
 		return actions.ENIConfigDeleted(name, false), nil
 	}
 	return actions.ENIConfigDeleted(name, true), c.w.persist("the API server", func(ctx context.Context) error {
-		err := c.w.c.client.Discovery().RESTClient().Delete().AbsPath(eniConfigPath(name)).Do(ctx).Error()
+		err := c.w.c.Client().Discovery().RESTClient().Delete().AbsPath(eniConfigPath(name)).Do(ctx).Error()
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

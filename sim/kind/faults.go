@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // Where the plugin is that can be made to fail: before the real one in the runtime's list, under its name.
@@ -39,7 +42,7 @@ var faulty string
 func faultyPlugin(plugin string) []byte { return []byte(strings.Replace(faulty, "PLUGIN", plugin, 1)) }
 
 // installFaulty puts a plugin before ours on a machine. Without a fault it does nothing but run ours.
-func installFaulty(ctx context.Context, n *Node) error {
+func installFaulty(ctx context.Context, n *cluster.Node) error {
 	config := n.Root() + containerdConfig
 	text, err := os.ReadFile(config)
 	if err != nil {
@@ -65,10 +68,10 @@ func installFaulty(ctx context.Context, n *Node) error {
 }
 
 // failDELs makes a machine's next DELs fail before they reach the plugin, each after a while; 0 times ends it.
-func failDELs(n *Node, times int, after time.Duration) error {
+func failDELs(n *cluster.Node, times int, after time.Duration) error {
 	file := n.Root() + faultyDir + failsFile
 	if times <= 0 {
-		return ignoreMissing(os.Remove(file))
+		return os.RemoveAll(file)
 	}
 	if err := os.WriteFile(file+".fresh", fmt.Appendf(nil, "%d %d\n", times, after), 0o600); err != nil {
 		return err
@@ -76,15 +79,18 @@ func failDELs(n *Node, times int, after time.Duration) error {
 	return os.Rename(file+".fresh", file)
 }
 
-// faultsFile is what is left of a machine's faults; nil when there are none.
-func (m *member) faultsFile() ([]byte, error) {
-	raw, err := os.ReadFile(m.node.Root() + faultyDir + failsFile)
-	return raw, ignoreMissing(err)
+// faultsFile is a file of a machine's faults; nil when there is none.
+func (m *member) faultsFile(name string) ([]byte, error) {
+	raw, err := os.ReadFile(m.node.Root() + faultyDir + name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return raw, err
 }
 
 // failed says whether a DEL has used one of them up since they were written.
 func (m *member) failed() bool {
-	raw, err := m.faultsFile()
+	raw, err := m.faultsFile(failsFile)
 	return err == nil && !bytes.Equal(raw, m.faults)
 }
 
@@ -100,9 +106,9 @@ func (m *member) speak(version int) error {
 
 // spoken is what the plugin that was run last spoke; 0: none has been run.
 func (m *member) spoken() (version int, err error) {
-	raw, err := os.ReadFile(m.node.Root() + faultyDir + spokenFile)
-	if err != nil {
-		return 0, ignoreMissing(err)
+	raw, err := m.faultsFile(spokenFile)
+	if raw == nil || err != nil {
+		return 0, err
 	}
 	_, err = fmt.Sscan(string(raw), &version)
 	return version, err

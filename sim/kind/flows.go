@@ -41,7 +41,7 @@ func (w *World) holdFlows() {
 
 func (f *flows) hold() {
 	if f.to == nil {
-		f.to, f.peers = f.m.w.c.network.Flows(node.EchoPort), map[netip.Addr]io.Closer{}
+		f.to, f.peers = f.m.w.c.Network().Flows(node.EchoPort), map[netip.Addr]io.Closer{}
 	}
 	var running []cri.Truth
 	f.paths = map[netip.Addr]string{}

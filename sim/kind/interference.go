@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -13,12 +12,13 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/interference"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/verb"
 )
 
 // inNode runs f in the machine's network namespace.
-func inNode(n *Node, f func() error) error {
-	return within("/proc/"+strconv.Itoa(n.PID())+"/ns/net", f)
+func inNode(n *cluster.Node, f func() error) error {
+	return within(ownNetns(n), f)
 }
 
 // kernelOf is a node's machine and its kernel, for one action.
@@ -28,7 +28,7 @@ var _ verb.Kernel = kernelOf{}
 
 func (k kernelOf) Interfere(a kernel.Accident) (count int) {
 	if a.What == kernel.FlushNAT {
-		if err := k.w.c.nameMachines(k.m.node); err != nil {
+		if err := nameMachines(k.w.c, k.m.node); err != nil {
 			k.check(err)
 			return 0
 		}
@@ -86,7 +86,7 @@ func (k kernelOf) Reboot() verb.Strike {
 
 // nameMachines writes down the cluster's machines on one of them. Docker's resolver is reached by NAT, and nobody puts that back; kubelet
 // has to find the API server without it.
-func (c *Cluster) nameMachines(n *Node) error {
+func nameMachines(c *cluster.Cluster, n *cluster.Node) error {
 	var b bytes.Buffer
 	for _, other := range c.Nodes() {
 		fmt.Fprintf(&b, "%v %s\n", other.Address, other.Name)
@@ -108,7 +108,7 @@ func (c *Cluster) nameMachines(n *Node) error {
 }
 
 // hostVeth is the host end of a sandbox's link, "" if there is none.
-func hostVeth(n *Node, containerID string) (string, error) {
+func hostVeth(n *cluster.Node, containerID string) (string, error) {
 	o, err := observe(n)
 	if err != nil {
 		return "", err

@@ -94,8 +94,8 @@ func (m *member) reachable() (count int64, ok bool) {
 		return 0, false
 	}
 	list = slices.DeleteFunc(list, func(s sandbox) bool { return !s.runs() || !s.Address.IsValid() })
-	for i, answered := range m.w.c.ping(addresses(list), m.silent) {
-		count += actions.Flag(answered && m.node.owns(&list[i]))
+	for i, answered := range ping(m.w.c.Network(), addresses(list), m.silent) {
+		count += actions.Flag(answered && owns(m.node, &list[i]))
 	}
 	return count, true
 }
@@ -131,7 +131,7 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	}
 	for _, s := range slices.Backward(list) {
 		if s.UID == p.uid && s.Address.IsValid() {
-			return actions.Flag(w.c.ping([]netip.Addr{s.Address}, nil)[0] && m.node.owns(&s)), true
+			return actions.Flag(ping(w.c.Network(), []netip.Addr{s.Address}, nil)[0] && owns(m.node, &s)), true
 		}
 	}
 	return 0, true

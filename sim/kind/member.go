@@ -10,6 +10,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/verb"
 )
 
@@ -17,7 +18,7 @@ import (
 type member struct {
 	w       *World
 	no      int32
-	node    *Node
+	node    *cluster.Node
 	runtime *containerRuntime
 	end     *endpoint
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot; the judging goroutine's
@@ -46,7 +47,7 @@ type member struct {
 }
 
 // gone says whether its instance is terminated.
-func (m *member) gone() bool { return m.node.gone.Load() }
+func (m *member) gone() bool { return m.node.Gone.Load() }
 
 func (m *member) name() string { return fmt.Sprintf("node-%d", m.no) }
 

@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
+
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // netnsDir is where a node's runtime mounts network namespaces.
@@ -19,8 +22,11 @@ type namespace struct {
 // has says whether an address is configured there.
 func (n *namespace) has(a netip.Addr) bool { return slices.Contains(n.addrs, a) }
 
+// ownNetns is where the host finds the network namespace of a machine itself.
+func ownNetns(n *cluster.Node) string { return "/proc/" + strconv.Itoa(n.PID()) + "/ns/net" }
+
 // namespaces are the mounted ones of a node: those that live. They are opened for the look and no longer, which would keep them alive.
-func namespaces(n *Node) (out []namespace) {
+func namespaces(n *cluster.Node) (out []namespace) {
 	dir := n.Root() + netnsDir
 	for _, name := range names(dir) {
 		if ns, ok := lookInto(dir + name); ok {

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/sim/interference"
+	"github.com/enilab/enilab/sim/kind/cluster"
+	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -74,8 +77,8 @@ func within(path string, f func() error) error {
 }
 
 // observe is a node's kernel as its machine sees it.
-func observe(n *Node) (o dataplane.Observation, err error) {
-	ns, err := openNetns(n.PID())
+func observe(n *cluster.Node) (o dataplane.Observation, err error) {
+	ns, err := os.Open(ownNetns(n))
 	if err != nil {
 		return o, err
 	}
@@ -90,6 +93,15 @@ func observe(n *Node) (o dataplane.Observation, err error) {
 		return err
 	})
 	return o, err
+}
+
+// echoIn answers in a pod's network namespace, see node.Echo.
+func echoIn(ns *os.File) (peer io.Closer, err error) {
+	err = vpc.Do(ns, func() (err error) {
+		peer, err = node.Echo()
+		return err
+	})
+	return peer, err
 }
 
 // peerPID is the process at the other end of a unix socket.

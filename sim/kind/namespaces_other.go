@@ -3,14 +3,21 @@
 package kind
 
 import (
+	"errors"
+	"io"
 	"net"
+	"os"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
-func lookInto(string) (namespace, bool)                  { return namespace{}, false }
-func inodeAt(string) uint64                              { return 0 }
-func within(string, func() error) error                  { return errOther }
-func observe(*Node) (o dataplane.Observation, err error) { return o, errOther }
-func peerPID(net.Conn) (int, error)                      { return 0, errOther }
-func sigkill(int)                                        {}
+var errOther = errors.New("world kind needs Linux")
+
+func lookInto(string) (namespace, bool)                          { return namespace{}, false }
+func inodeAt(string) uint64                                      { return 0 }
+func within(string, func() error) error                          { return errOther }
+func observe(*cluster.Node) (o dataplane.Observation, err error) { return o, errOther }
+func echoIn(*os.File) (io.Closer, error)                         { return nil, errOther }
+func peerPID(net.Conn) (int, error)                              { return 0, errOther }
+func sigkill(int)                                                {}

@@ -8,12 +8,13 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // observer is how a World sees: for its witness, with mu held, and what its nodes ask of the cloud.
 type observer struct {
 	w      *World
-	byNode map[*Node]*member // guarded by mu
+	byNode map[*cluster.Node]*member // guarded by mu
 }
 
 func (o *observer) Now() time.Duration                          { return o.w.c.Now() }
@@ -51,7 +52,7 @@ func (o *observer) heard(l *judge.Life, in ipam.Input) {
 // What follows runs in the cloud's goroutine.
 
 // on calls f with the node of the scenario that a machine is, if it is one, with mu held.
-func (o *observer) on(n *Node, f func(*member)) {
+func (o *observer) on(n *cluster.Node, f func(*member)) {
 	o.w.mu.Lock()
 	defer o.w.mu.Unlock()
 	if m := o.byNode[n]; m != nil {
@@ -60,7 +61,7 @@ func (o *observer) on(n *Node, f func(*member)) {
 }
 
 // arrived springs a trap that waits for this request.
-func (o *observer) arrived(n *Node, a ec2.Action, after bool) (sprung bool) {
+func (o *observer) arrived(n *cluster.Node, a ec2.Action, after bool) (sprung bool) {
 	o.on(n, func(m *member) {
 		if m.pid == 0 {
 			return
@@ -74,25 +75,25 @@ func (o *observer) arrived(n *Node, a ec2.Action, after bool) (sprung bool) {
 	return sprung
 }
 
-func (o *observer) asked(n *Node, q *ec2.Request) {
+func (o *observer) asked(n *cluster.Node, q *ec2.Request) {
 	o.on(n, func(m *member) { o.w.witness.Asked(m.whose(), m.no, q) })
 }
 
-func (o *observer) served(n *Node, q *ec2.Request, r *ec2.Response) {
+func (o *observer) served(n *cluster.Node, q *ec2.Request, r *ec2.Response) {
 	o.w.events.Add(1)
 	o.on(n, func(m *member) {
 		m.moves++
-		o.w.witness.Served(o.w.c.cloud, m.no, q, r)
+		o.w.witness.Served(o.w.c.Model(), m.no, q, r)
 	})
 }
 
 // happened judges I4. A pod lives while its namespace does and has its address.
-func (o *observer) happened(n *Node, e *ec2.Event) {
+func (o *observer) happened(n *cluster.Node, e *ec2.Event) {
 	o.on(n, func(m *member) {
 		m.moves++
 		var seen []namespace
 		looked := false
-		o.w.witness.Happened(o.w.c.cloud, m.no, e, func(a netip.Addr) string {
+		o.w.witness.Happened(o.w.c.Model(), m.no, e, func(a netip.Addr) string {
 			if !looked {
 				seen, looked = namespaces(n), true
 			}
@@ -110,7 +111,7 @@ func (o *observer) happened(n *Node, e *ec2.Event) {
 	})
 }
 
-func (o *observer) rebooted(n *Node) {
+func (o *observer) rebooted(n *cluster.Node) {
 	o.on(n, func(m *member) {
 		m.moves++
 		m.told("the machine restarts")

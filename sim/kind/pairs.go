@@ -7,6 +7,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/models"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // measurePairs counts the pairs of pods that are tried, or those whose pings stay without an answer.
@@ -37,7 +38,7 @@ func (w *World) measurePairs(metric string) (int64, bool) {
 	}
 	var apart int64
 	for i := range pairs {
-		if !w.c.answers(&pairs[i]) {
+		if !answers(w.c.Network(), &pairs[i]) {
 			apart++
 		}
 	}
@@ -45,12 +46,12 @@ func (w *World) measurePairs(metric string) (int64, bool) {
 }
 
 // answers says whether a pod answers another one's ping.
-func (c *Cluster) answers(p *models.Pair) bool {
+func answers(n *vpc.Network, p *models.Pair) bool {
 	ns, err := os.Open(p.From.Pod.ID)
 	if err != nil {
 		return false
 	}
 	defer ns.Close()
-	answered, err := c.Network().PingFrom(ns, []netip.Addr{p.To.Address}, doubtPatience)
+	answered, err := n.PingFrom(ns, []netip.Addr{p.To.Address}, doubtPatience)
 	return err == nil && answered[0]
 }

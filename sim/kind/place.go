@@ -12,8 +12,8 @@ import (
 // slack is how much later than in the simulator a mutant may show: a real kubelet backs off.
 const slack = 3 * time.Minute
 
-// Place is world kind, for runner.Load, on a machine where Available says nothing.
-func Place(cfg WorldConfig) *runner.Place {
+// Place is world kind, for runner.Load, on a machine where cluster.Available says nothing.
+func Place(cfg Config) *runner.Place {
 	open := func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (runner.World, error) {
 		w, err := Open(c, seed, m, cfg)
 		if err != nil {
@@ -32,6 +32,3 @@ func Place(cfg WorldConfig) *runner.Place {
 func unasked(mutant string) error {
 	return fmt.Errorf("--against %s plays it, and --mutants all: on kind that takes a cluster of its own", mutant)
 }
-
-// Lacks says that the error is about this machine, for sim/runner.
-func (e *Lacking) Lacks() {}

@@ -2,7 +2,6 @@ package kind
 
 import (
 	"context"
-	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -18,22 +17,24 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/verb"
 )
 
 // machineless is a world without a cluster: a clock, a model of EC2 and two nodes.
 func machineless(t *testing.T) *World {
 	t.Helper()
-	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &Cluster{loop: newLoop(), cloud: ec2.New(ec2.Config{}, 1)},
+	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &cluster.Cluster{Loop: cluster.NewLoop(ec2.New(ec2.Config{}, 1), func(*ec2.Event) {})},
 		members: make(members, 1), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
-	w.pace.w, w.observer, w.audit = w, observer{w, map[*Node]*member{}}, judge.New(judge.Config{Nodes: 2})
+	w.pace.w, w.observer, w.audit = w, observer{w, map[*cluster.Node]*member{}}, judge.New(judge.Config{Nodes: 2})
 	w.cfg.Log = func(time.Duration, string) {}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	t.Cleanup(w.cancel)
+	t.Cleanup(w.c.Loop.Close)
 	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.Lines, Heard: w.observer.heard}
 	for i := range 2 {
-		id := must.Get(w.c.cloud.Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1}))(t)
-		n := &Node{Name: "machine", Number: i + 2, Instance: id, c: w.c}
+		id := must.Get(w.c.Model().Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1}))(t)
+		n := &cluster.Node{Name: "machine", Number: i + 2, Instance: id}
 		m := &member{w: w, no: int32(i + 1), node: n, hung: map[string]int{}, silent: map[netip.Addr]bool{}}
 		w.members, w.observer.byNode[n] = append(w.members, m), m
 	}
@@ -120,7 +121,7 @@ func TestTrap(t *testing.T) {
 			t.Errorf("%+v sprang it", c)
 		}
 	}
-	if w.observer.arrived(&Node{}, ec2.CreateNetworkInterface, true) {
+	if w.observer.arrived(&cluster.Node{}, ec2.CreateNetworkInterface, true) {
 		t.Error("the control plane sprang it")
 	}
 	if !w.observer.arrived(one.node, ec2.CreateNetworkInterface, true) || len(w.traps) != 0 {
@@ -138,10 +139,9 @@ func TestTrap(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	w := machineless(t)
 	one, two := w.members[1], w.members[2]
-	one.node.pid = math.MaxInt32 // its processes have ended
 	one.endedBy = w.acts.Begin("node-1 terminate")
 	w.took(one.endedBy, verb.Wait("EC2 did not terminate the instance"))
-	one.node.gone.Store(true)
+	one.node.Gone.Store(true)
 	w.observer.happened(one.node, &ec2.Event{Kind: ec2.InstanceTerminated, Instance: one.node.Instance})
 	if s := w.acts.Of(one.endedBy); s.Fate != verb.Struck {
 		t.Errorf("it has not struck: %+v", s)
@@ -181,7 +181,7 @@ func TestStamp(t *testing.T) {
 	}
 	before := stamps()
 	o.happened(nil, &ec2.Event{})
-	o.served(&Node{}, &ec2.Request{}, &ec2.Response{})
+	o.served(&cluster.Node{}, &ec2.Request{}, &ec2.Response{})
 	if !same(before, stamps()) {
 		t.Error("what happens to nobody moves somebody")
 	}
@@ -192,22 +192,20 @@ func TestLedger(t *testing.T) {
 	w := machineless(t)
 	one, two := w.members[1], w.members[2]
 	w.ledger.outsiders = []ec2.InstanceID{two.node.Instance}
-	call := func(n *Node) {
-		w.c.cloud.Serve(w.now(), &ec2.Request{Action: ec2.DescribeSubnets, Caller: n.Instance})
+	call := func(n *cluster.Node) {
+		w.c.Model().Serve(w.now(), &ec2.Request{Action: ec2.DescribeSubnets, Caller: n.Instance})
 	}
 	call(two.node)
-	w.ledger.begin(w.c.cloud)
+	w.ledger.begin(w.c.Model())
 	call(one.node)
 	call(two.node)
 	call(two.node)
-	if v, ok := w.ledger.measure(w.c.cloud, "calls.total"); !ok || v != 1 {
+	if v, ok := w.ledger.measure(w.c.Model(), "calls.total"); !ok || v != 1 {
 		t.Errorf("%d calls, %v; want 1", v, ok)
 	}
-	if v, ok := w.ledger.measure(w.c.cloud, "enis.total"); !ok || v != 1 {
+	if v, ok := w.ledger.measure(w.c.Model(), "enis.total"); !ok || v != 1 {
 		t.Errorf("%d ENIs, %v; want 1", v, ok)
 	}
-	go w.c.loop.run(func() {})
-	t.Cleanup(w.c.loop.close)
 	for metric, want := range map[string]int64{"calls.total": 1, "enis.other-groups": 0, "subnet-1.enis": 1} { // what EC2 knows of a node
 		if v, ok := one.measure(metric); !ok || v != want {
 			t.Errorf("%s of a node: %d, %v; want %d", metric, v, ok, want)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/sim/verb"
 )
@@ -33,9 +34,9 @@ func (r runtimeOf) ReplayDEL(p verb.Pod, after []time.Duration) verb.Strike {
 		}
 		return err
 	}
-	w.c.loop.mail.Ask(func() {
+	w.c.Cloud(func(time.Duration, *ec2.Cloud) {
 		for _, d := range after {
-			w.c.loop.after(d, func() { w.aside("a stale DEL of "+p.Name, replay) })
+			w.c.After(d, func() { w.aside("a stale DEL of "+p.Name, replay) })
 		}
 	})
 	return verb.Wait("the stale DEL was not run")

@@ -19,6 +19,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // runtimeSocket is containerd's, inside a node.
@@ -44,7 +46,7 @@ func (s *sandbox) runs() bool { return s.Namespace == namespaceOfPods && s.Ready
 // containerRuntime asks a node's runtime. What of a sandbox never changes is asked for once, while its processes answer: a runtime may hang on
 // one whose shim does.
 type containerRuntime struct {
-	node *Node
+	node *cluster.Node
 
 	mu    sync.Mutex // one look at a time
 	pid   int        // of the node when conn was opened
@@ -174,7 +176,7 @@ func netnsOf(info string) (string, error) {
 }
 
 // shimOf is the process, as the node numbers it, that containerd has for a sandbox.
-func shimOf(n *Node, id string) (pid int, ok bool) {
+func shimOf(n *cluster.Node, id string) (pid int, ok bool) {
 	for _, p := range processes(n) {
 		if i := slices.Index(p.args, "-id"); i >= 0 && i+1 < len(p.args) && p.args[i+1] == id && strings.HasPrefix(path.Base(p.args[0]), "containerd-shim") {
 			return p.pid, true
@@ -190,7 +192,7 @@ type process struct {
 }
 
 // processes of a node.
-func processes(n *Node) (out []process) {
+func processes(n *cluster.Node) (out []process) {
 	proc := n.Root() + "/proc/"
 	for _, name := range names(proc) {
 		pid, err := strconv.Atoi(name)

@@ -42,7 +42,7 @@ func (r runtimeOf) FailDELs(times int, after time.Duration) verb.Strike {
 	err := failDELs(r.m.node, times, after)
 	if err == nil {
 		r.m.delsBy = r.id
-		r.m.faults, err = r.m.faultsFile()
+		r.m.faults, err = r.m.faultsFile(failsFile)
 	}
 	r.check(err)
 	return verb.Wait("no DEL was run")
@@ -80,7 +80,7 @@ func (r runtimeOf) Unhang(p verb.Pod) verb.Strike {
 func (m *member) goOn(uid string) {
 	pid := m.hung[uid]
 	delete(m.hung, uid)
-	if _, err := m.node.Exec(m.w.ctx, "kill", "-CONT", strconv.Itoa(pid)); err != nil && alive(m.node.PID()) {
+	if _, err := m.node.Exec(m.w.ctx, "kill", "-CONT", strconv.Itoa(pid)); err != nil && m.node.Alive() {
 		m.w.log("%s: continue shim %d: %v", m.name(), pid, err) // it has ended, with its machine for one
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/kind/cluster"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 const (
@@ -93,7 +95,7 @@ func (m *member) snapshot(f func(*judge.Snapshot, *collection)) bool {
 // whose says whose ENIs are, by EC2's model, which is the cloud's goroutine's. mu is held.
 func (m *member) whose() judge.Whose {
 	w := m.w
-	return judge.Whose{Model: w.c.cloud, Node: m.node.Instance, Cluster: w.witness.Cluster, LeavesUntagged: m.set.LeaveUntagged, Undiscovered: !m.set.Discovery,
+	return judge.Whose{Model: w.c.Model(), Node: m.node.Instance, Cluster: w.witness.Cluster, LeavesUntagged: m.set.LeaveUntagged, Undiscovered: !m.set.Discovery,
 		Custom: actions.Custom(w.configs.book, int(m.no), m.node.Zone, &m.set, m.customAt)}
 }
 
@@ -142,11 +144,11 @@ func (m *member) intents() int {
 // reach asks pods for an answer from the far side of the VPC, longer those that have not been out of reach before, and says what is wrong with
 // those that are silent.
 func (m *member) reach(live []sandbox, pods []judge.PodSnapshot) {
-	answered := m.w.c.ping(addresses(live), m.silent)
+	answered := ping(m.w.c.Network(), addresses(live), m.silent)
 	m.silent = map[netip.Addr]bool{}
 	for i := range answered {
 		switch {
-		case answered[i] && !m.node.owns(&live[i]):
+		case answered[i] && !owns(m.node, &live[i]):
 			pods[i].Fault = "another namespace has the address"
 		case !answered[i]:
 			m.silent[live[i].Address] = true
@@ -166,7 +168,7 @@ func addresses(live []sandbox) []netip.Addr {
 
 // owns says whether a sandbox's own namespace has its address: who lost it has no link any more, and whoever was given the address
 // since answers in its place. A namespace that nobody can name is believed.
-func (n *Node) owns(s *sandbox) bool {
+func owns(n *cluster.Node, s *sandbox) bool {
 	if s.Netns == "" {
 		return true
 	}
@@ -174,8 +176,8 @@ func (n *Node) owns(s *sandbox) bool {
 	return ok && ns.has(s.Address)
 }
 
-func (c *Cluster) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
-	answered := c.Network().Ping(asked, pingPatience)
+func ping(n *vpc.Network, asked []netip.Addr, silent map[netip.Addr]bool) []bool {
+	answered := n.Ping(asked, pingPatience)
 	var doubted []netip.Addr
 	var which []int
 	for i, ok := range answered {
@@ -183,7 +185,7 @@ func (c *Cluster) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
 			doubted, which = append(doubted, asked[i]), append(which, i)
 		}
 	}
-	for i, ok := range c.Network().Ping(doubted, doubtPatience) {
+	for i, ok := range n.Ping(doubted, doubtPatience) {
 		answered[which[i]] = ok
 	}
 	return answered
@@ -310,7 +312,7 @@ func (m *member) settle() (underWay []string) {
 		if w.now() > end {
 			return []string{fmt.Sprintf("%s: it did not come to rest within %v: %v", m.name(), settleLimit, err)}
 		}
-		w.sleep(pollPeriod)
+		w.sleep(cluster.PollPeriod)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (e *endpoint) stand() error {
 // standIn listens at a path as s says; nil is nothing. runtime is the socket of the right one.
 func standIn(s models.Socket, path, runtime string) (io.Closer, error) {
 	if s == models.Absent {
-		return nil, ignoreMissing(os.Remove(path))
+		return nil, os.RemoveAll(path)
 	}
 	l, err := listenAt(path)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/verb"
 )
 
@@ -242,11 +243,11 @@ func (k api) Delete(name string, force bool) verb.Strike {
 const joinLimit = 3 * time.Minute
 
 // reserve keeps all pods but a scenario's away from a machine, which may not have joined yet.
-func (c *Cluster) reserve(ctx context.Context, machine string) error {
+func reserve(ctx context.Context, c *cluster.Cluster, machine string) error {
 	ctx, cancel := context.WithTimeout(ctx, joinLimit)
 	defer cancel()
 	nodes := c.Client().CoreV1().Nodes()
-	return c.await(ctx, machine+" to join", func() (string, error) {
+	return c.Await(ctx, machine+" to join", func() (string, error) {
 		n, err := nodes.Get(ctx, machine, metav1.GetOptions{})
 		if err != nil {
 			return "", err

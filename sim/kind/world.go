@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,17 +15,18 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
-// WorldConfig is what a scenario does not say of its cluster.
-type WorldConfig struct {
+// Config is what a scenario does not say of its cluster.
+type Config struct {
 	Context   context.Context // ends what waits; nil: nothing does
 	Name      string          // of the cluster
-	NodeImage string          // see Config
-	Parts     Parts
+	NodeImage string          // see cluster.Config
+	Parts     cluster.Parts
 	Log       func(at time.Duration, text string) // told what happens, a line each; nil: nobody is
-	Leave     func() bool                         // see Config
+	Leave     func() bool                         // see cluster.Config
 	Mutants   bool                                // those that a file names are played too, each on a cluster of its own
 }
 
@@ -35,16 +37,16 @@ type WorldConfig struct {
 type World struct {
 	journal
 	scenario *sim.Cluster
-	cfg      WorldConfig
+	cfg      Config
 	cancel   context.CancelFunc
 
-	c         *Cluster
+	c         *cluster.Cluster
 	members   members
 	endpoints []*endpoint
 	pods      *pods
 	work      *controller
 	beside    sync.WaitGroup // what is done while time goes on
-	hold      *Hold
+	hold      *cluster.Hold
 	nextCut   time.Duration
 	pace      pace
 	daemons   daemons
@@ -61,13 +63,10 @@ var bounds = judge.Bounds{Reply: 2 * time.Second, CoolDown: 500 * time.Milliseco
 // podsPerNode is kubelet's limit where a scenario names none: the models know none either.
 const podsPerNode = 110
 
-// hostPods are the pods of the node's network that kubelet counts too: aws-node and kube-proxy.
-const hostPods = 2
-
 // Open makes the cluster that a scenario asks for, installs the CNI, starts the workloads, and waits until they are ready: that is t=0.
-func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*World, error) {
-	if s.Nodes > mostWorkers {
-		return nil, lacking("the scenario asks for %d nodes: world kind carries %d on one machine", s.Nodes, mostWorkers)
+func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg Config) (*World, error) {
+	if s.Nodes > cluster.MostWorkers {
+		return nil, cluster.Lackingf("the scenario asks for %d nodes: world kind carries %d on one machine", s.Nodes, cluster.MostWorkers)
 	}
 	if cfg.Context == nil {
 		cfg.Context = context.Background()
@@ -79,7 +78,7 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 	w.audit = judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
 	w.Guard = &w.mu
-	w.pace.w, w.daemons.w, w.observer = w, w, observer{w, map[*Node]*member{}}
+	w.pace.w, w.daemons.w, w.observer = w, w, observer{w, map[*cluster.Node]*member{}}
 	w.configs = eniConfigs{w, kube.New(seed)}
 	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.Lines, Mutant: m, Heard: w.observer.heard}
 	if err := w.open(seed, m); err != nil {
@@ -89,11 +88,8 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 }
 
 func (w *World) open(seed uint64, m *mutants.Mutant) error {
-	cfg, err := w.cluster(seed).withDefaults()
-	if err != nil {
-		return err
-	}
-	if err := cfg.possible(w.ctx); err != nil { // said at once, and not when the image is built
+	cfg := w.cluster(seed)
+	if err := cfg.Possible(w.ctx); err != nil { // said at once, and not when the image is built
 		return err
 	}
 	w.log("building the image")
@@ -101,19 +97,19 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if err != nil {
 		return err
 	}
-	if w.hold, err = NewHold(w.cfg.Name, ""); err != nil {
+	if w.hold, err = cluster.NewHold(w.cfg.Name, ""); err != nil {
 		return err
 	}
 	if cfg.VPC, cfg.Subnets, err = w.relocated(cfg.Name); err != nil {
 		return err
 	}
 	cfg.Kubeconfig = w.hold.Kubeconfig
-	c, err := Up(w.ctx, cfg)
+	c, err := cluster.Up(w.ctx, cfg)
 	if err != nil {
 		return err
 	}
 	w.mu.Lock()
-	w.c, w.witness.Cluster = c, c.cfg.Name
+	w.c, w.witness.Cluster = c, c.Name()
 	w.mu.Unlock()
 	w.addMembers()
 	if err := w.prepare(); err != nil {
@@ -135,11 +131,33 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 }
 
 // cluster is what the scenario asks for, but for its addresses.
-func (w *World) cluster(seed uint64) Config {
+func (w *World) cluster(seed uint64) cluster.Config {
 	s, o := w.scenario, &w.observer
-	return Config{Name: w.cfg.Name, Leave: w.cfg.Leave, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
+	return cluster.Config{Name: w.cfg.Name, Leave: w.cfg.Leave, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
 		Seed: seed, Log: func(text string) { w.log("%s", text) },
-		Hooks: Hooks{Arrived: o.arrived, Asked: o.asked, Served: o.served, Happened: o.happened, Rebooted: o.rebooted}}
+		Hooks: cluster.Hooks{Arrived: o.arrived, Asked: o.asked, Served: o.served, Happened: o.happened, Rebooted: o.rebooted}}
+}
+
+// relocated are the scenario's VPC and subnets on this machine, tagged for a cluster that has another name here.
+func (w *World) relocated(name string) ([]netip.Prefix, []sim.Subnet, error) {
+	s := w.scenario
+	used, err := cluster.UsedPrefixes(w.ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("which addresses does this machine use: %w", err)
+	}
+	vpc, subnets, err := cluster.Relocate(s.CIDRs(), s.AllSubnets(), used)
+	for i := range subnets {
+		subnets[i].Clusters = slices.Clone(subnets[i].Clusters)
+		for k, tag := range subnets[i].Clusters {
+			if tag == s.Name {
+				subnets[i].Clusters[k] = name
+			}
+		}
+	}
+	if first := subnets[0].CIDR; first != s.Subnet {
+		w.log("the scenario's subnet %v is %v on this machine", s.Subnet, first)
+	}
+	return vpc, subnets, err
 }
 
 // maxPods is kubelet's limit. Custom networking leaves an ENI without pods, which the daemon of a node that may have more calls a mistake.
@@ -153,7 +171,7 @@ func (w *World) maxPods() int {
 		if s.Settings.PrefixDelegation {
 			most *= 16
 		}
-		return min(podsPerNode, most+hostPods)
+		return min(podsPerNode, most+cluster.HostPods)
 	}
 	return podsPerNode
 }
@@ -190,7 +208,7 @@ func (w *World) prepare() error {
 		w.beside.Go(e.follow)
 	}
 	for _, m := range w.members[1:] {
-		if err := w.c.reserve(w.ctx, m.node.Name); err != nil {
+		if err := reserve(w.ctx, w.c, m.node.Name); err != nil {
 			return err
 		}
 		if err := installFaulty(w.ctx, m.node); err != nil {
@@ -258,7 +276,7 @@ func (w *World) warmUp() error {
 		if w.now() > end {
 			return fmt.Errorf("the workloads that should run when time begins did not within %v: %s", warmLimit, why)
 		}
-		w.sleep(pollPeriod)
+		w.sleep(cluster.PollPeriod)
 	}
 	return errors.Join(w.Err(), w.ctx.Err())
 }
@@ -340,7 +358,7 @@ func (w *World) Stay(interrupted func() bool) {
 }
 
 // Cluster is what the world is made of, to look into.
-func (w *World) Cluster() *Cluster { return w.c }
+func (w *World) Cluster() *cluster.Cluster { return w.c }
 
 // Err is why the laboratory itself broke; nil when it did not.
 func (w *World) Err() error {

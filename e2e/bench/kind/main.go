@@ -24,7 +24,7 @@ import (
 	"github.com/enilab/enilab/impl/deploy"
 	"github.com/enilab/enilab/impl/deploy/image"
 	"github.com/enilab/enilab/internal/percentiles"
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 func main() {
@@ -36,7 +36,7 @@ func main() {
 	if err := run(ctx, os.Stdout, *pods, *rounds); err != nil {
 		stop()
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		var l *kind.Lacking
+		var l *cluster.Lacking
 		if errors.As(err, &l) {
 			os.Exit(3)
 		}
@@ -54,7 +54,7 @@ func run(ctx context.Context, out io.Writer, pods, rounds int) (err error) {
 	if pods < 1 || pods > 100 || rounds < 1 {
 		return fmt.Errorf("%d pods in %d rounds: 1 to 100 pods and at least one round are possible", pods, rounds)
 	}
-	if err := kind.Available(ctx); err != nil {
+	if err := cluster.Available(ctx); err != nil {
 		return err
 	}
 	say := func(s string) { fmt.Fprintln(os.Stderr, "bench: "+s) }
@@ -63,7 +63,7 @@ func run(ctx context.Context, out io.Writer, pods, rounds int) (err error) {
 	if err := image.WriteContext(ctx, &archive, o); err != nil {
 		return err
 	}
-	c, err := kind.Up(ctx, kind.Config{Name: clusterName, Workers: 1, Type: instanceType, Log: say})
+	c, err := cluster.Up(ctx, cluster.Config{Name: clusterName, Workers: 1, Type: instanceType, Log: say})
 	if err != nil {
 		return err
 	}

@@ -19,13 +19,13 @@ import (
 
 	"github.com/enilab/enilab/e2e/calls"
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
 // bench is a worker with recorders in front of both plugins.
 type bench struct {
-	c     *kind.Cluster
-	node  *kind.Node
+	c     *cluster.Cluster
+	node  *cluster.Node
 	pods  int
 	round int
 }
@@ -41,7 +41,7 @@ const (
 const ptpConflist = `{"cniVersion":"0.4.0","cniVersions":["0.4.0","1.0.0","1.1.0"],"name":"ptp","plugins":[
   {"type":"ptp","mtu":9001,"ipam":{"type":"host-local","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}`
 
-func newBench(ctx context.Context, c *kind.Cluster, pods int) (*bench, error) {
+func newBench(ctx context.Context, c *cluster.Cluster, pods int) (*bench, error) {
 	b := &bench{c: c, node: c.Workers()[0], pods: pods}
 	// ptp and host-local are built from the module: a node image's own may be older than CNI 1.1.
 	const plugins = "github.com/containernetworking/plugins/plugins/"

@@ -1,4 +1,4 @@
-package kind
+package cluster
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/apis/config/defaults"
@@ -38,6 +37,20 @@ type Config struct {
 	Hooks       Hooks          // who watches the cloud; nil functions are not called
 }
 
+// Hooks watch the cloud. They run in the goroutine that owns it: they may use the model, and must not block.
+type Hooks struct {
+	// Arrived is asked about a request before and after it is executed; true: its caller dies now, and there is no answer.
+	Arrived func(n *Node, a ec2.Action, after bool) bool
+	// Asked is told of a request that is about to be executed.
+	Asked func(n *Node, r *ec2.Request)
+	// Served is told of a request and its answer.
+	Served func(n *Node, r *ec2.Request, resp *ec2.Response)
+	// Happened is told what happened, before the VPC follows it. The Node is nil for an ENI that is on none.
+	Happened func(n *Node, e *ec2.Event)
+	// Rebooted is told that a machine's processes and namespaces have ended.
+	Rebooted func(n *Node)
+}
+
 var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // longestName leaves room for "-control-plane" in a host name of 63 bytes.
@@ -66,8 +79,8 @@ func (c Config) withDefaults() (Config, error) {
 	if _, ok := ec2.LimitsOf(c.Type); !ok {
 		errs = append(errs, fmt.Errorf("instance type %q is not in the table of limits", c.Type))
 	}
-	if c.Workers < 0 || c.Workers > mostWorkers {
-		errs = append(errs, fmt.Errorf("%d workers: 0 to %d are possible", c.Workers, mostWorkers))
+	if c.Workers < 0 || c.Workers > MostWorkers {
+		errs = append(errs, fmt.Errorf("%d workers: 0 to %d are possible", c.Workers, MostWorkers))
 	}
 	if len(c.Subnets) > 0 && len(c.VPC) == 0 {
 		errs = append(errs, fmt.Errorf("subnet %v: the CIDR of its VPC is needed too", c.Subnets[0].CIDR))
@@ -87,87 +100,14 @@ func (c Config) withDefaults() (Config, error) {
 // mostZones is how many zones the model's region has.
 const mostZones = 6
 
-// smallestHome is how small a subnet with nodes may be: see newHome.
-const smallestHome = 27
-
-// mostWorkers bounds what one machine carries.
-const mostWorkers = 9
+// MostWorkers bounds what one machine carries.
+const MostWorkers = 9
 
 func or(s *string, otherwise string) {
 	if *s == "" {
 		*s = otherwise
 	}
 }
-
-// layout is who has which address. All nodes are on one Docker network, whatever subnet each is in.
-type layout struct {
-	vpc     []netip.Prefix
-	subnets []sim.Subnet
-	homes   []home       // the subnets that nodes are in
-	wire    netip.Prefix // the Docker network's: all homes
-	host    netip.Addr   // the Docker host's: the third address of the first home, where EC2 has the VPC's resolver
-}
-
-// home is a subnet that nodes are in.
-type home struct {
-	no       int // of the layout's subnets
-	subnet   netip.Prefix
-	router   netip.Addr   // the VPC's: the second address, as in EC2
-	machines netip.Prefix // device 0 of the nodes has addresses of it, and EC2's model gives out none
-}
-
-func newHome(no int, s *sim.Subnet) home {
-	h := home{no: no, subnet: s.CIDR, router: s.CIDR.Addr().Next()}
-	// The second sixteenth of a large subnet is far from EC2's own addresses; a small one gives a quarter, or half of it.
-	b := h.subnet.Addr().As4()
-	b[3] += 32
-	h.machines = netip.PrefixFrom(netip.AddrFrom4(b), 27)
-	if h.subnet.Bits() >= 26 {
-		b[3] -= 16
-		h.machines = netip.PrefixFrom(netip.AddrFrom4(b), 28)
-	}
-	return h
-}
-
-// dockers is how many of a home's machine addresses Docker may give to containers that are no nodes, such as the load balancer of several control planes.
-const dockers = 4
-
-// address is that of device 0 of the n-th worker, or of a control plane: the first one is 0, and further ones, below 0, have what Docker leaves.
-func (l *layout) address(n int) netip.Addr {
-	a := l.homeOf(n).machines.Addr()
-	for range dockers + n {
-		a = a.Next()
-	}
-	return a
-}
-
-// homeOf is where the n-th worker is, from 1; control planes, 0 and below, are in the first home.
-func (l *layout) homeOf(n int) *home {
-	c := sim.Cluster{Subnets: l.subnets}
-	at := c.HomeOf(max(n, 1))
-	return &l.homes[max(0, slices.IndexFunc(l.homes, func(h home) bool { return n > 0 && h.no == at }))]
-}
-
-// layOut is a VPC with these subnets, the first of which nodes are in.
-func layOut(vpc []netip.Prefix, subnets []sim.Subnet) layout {
-	l := layout{vpc: vpc, subnets: subnets}
-	for i := range subnets {
-		if s := &subnets[i]; i == 0 || s.Nodes {
-			l.homes = append(l.homes, newHome(i, s))
-		}
-	}
-	l.host = l.homes[0].router.Next()
-	l.wire = l.homes[0].subnet
-	for _, h := range l.homes[1:] {
-		for !l.wire.Contains(h.subnet.Addr()) || l.wire.Bits() > h.subnet.Bits() {
-			l.wire = netip.PrefixFrom(l.wire.Addr(), l.wire.Bits()-1).Masked()
-		}
-	}
-	return l
-}
-
-// candidates are VPCs to choose from.
-var candidates = strings.Fields("10.0.0.0/16 10.96.0.0/16 10.160.0.0/16 10.224.0.0/16 172.26.0.0/16 192.168.0.0/16")
 
 // chooseLayout takes the VPC that was asked for, or one that neither a route of the machine nor a Docker network uses.
 func (c *Config) chooseLayout(used []netip.Prefix) (layout, error) {
@@ -206,13 +146,4 @@ func (c *Config) zones(vpc netip.Prefix) (out []sim.Subnet) {
 		a[2] += 16
 	}
 	return out
-}
-
-func overlap(p netip.Prefix, used []netip.Prefix) (netip.Prefix, bool) {
-	for _, u := range used {
-		if u.Overlaps(p) {
-			return u, true
-		}
-	}
-	return netip.Prefix{}, false
 }

@@ -1,9 +1,8 @@
-package kind
+package cluster
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -43,7 +42,7 @@ func enoughInotify(nodes int) error {
 	}
 	used := inotifyInstances()
 	if need := nodes * inotifyPerNode; used+need > most {
-		return lacking("world kind needs about %d inotify instances for %d nodes, and of the %d that a user may have %d are taken: sysctl fs.inotify.max_user_instances=%d",
+		return Lackingf("world kind needs about %d inotify instances for %d nodes, and of the %d that a user may have %d are taken: sysctl fs.inotify.max_user_instances=%d",
 			need, nodes, most, used, max(1024, 2*(used+need)))
 	}
 	return nil
@@ -65,15 +64,6 @@ func inotifyInstances() (used int) {
 		}
 	}
 	return used
-}
-
-// echoIn answers in a pod's network namespace, see node.Echo.
-func echoIn(ns *os.File) (peer io.Closer, err error) {
-	err = vpc.Do(ns, func() (err error) {
-		peer, err = node.Echo()
-		return err
-	})
-	return peer, err
 }
 
 func openNetns(pid int) (*os.File, error) {
@@ -202,8 +192,8 @@ func forgetNeighbours(index int) error {
 	return nil
 }
 
-// awaitExit waits until a process has ended; false: stop was closed first.
-func awaitExit(pid int, stop <-chan struct{}) bool {
+// AwaitExit waits until a process has ended; false: stop was closed first.
+func AwaitExit(pid int, stop <-chan struct{}) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return errors.Is(err, unix.ESRCH)
@@ -225,5 +215,5 @@ func awaitExit(pid int, stop <-chan struct{}) bool {
 	}
 }
 
-// alive says whether a process runs.
-func alive(pid int) bool { return unix.Kill(pid, 0) == nil }
+// alive says whether a process runs; there is none of number 0.
+func alive(pid int) bool { return pid > 0 && unix.Kill(pid, 0) == nil }

@@ -1,4 +1,4 @@
-package kind
+package cluster
 
 import (
 	"bytes"
@@ -15,7 +15,11 @@ type Lacking struct{ Text string }
 
 func (e *Lacking) Error() string { return e.Text }
 
-func lacking(format string, args ...any) error { return &Lacking{fmt.Sprintf(format, args...)} }
+// Lacks says that the error is about this machine, for sim/runner.
+func (e *Lacking) Lacks() {}
+
+// Lackingf is a Lacking.
+func Lackingf(format string, args ...any) error { return &Lacking{fmt.Sprintf(format, args...)} }
 
 // docker runs Docker's client and returns what it printed, without the last newline.
 func docker(ctx context.Context, args ...string) (string, error) {
@@ -60,7 +64,7 @@ func missing(err error) bool {
 // askDocker finds out whether Docker answers, and the architecture of its machine.
 func askDocker(ctx context.Context) (arch string, err error) {
 	if _, err := exec.LookPath("docker"); err != nil {
-		return "", lacking("world kind needs Docker, and there is no docker in PATH: install Docker Engine")
+		return "", Lackingf("world kind needs Docker, and there is no docker in PATH: install Docker Engine")
 	}
 	arch, err = docker(ctx, "version", "--format", "{{.Server.Arch}}")
 	var d *dockerError
@@ -68,9 +72,9 @@ func askDocker(ctx context.Context) (arch string, err error) {
 	case err == nil:
 		return arch, nil
 	case errors.As(err, &d) && strings.Contains(d.text, "permission denied"):
-		return "", lacking("world kind needs Docker, and this user may not talk to it (%s): run as root, or join the group of its socket", d.text)
+		return "", Lackingf("world kind needs Docker, and this user may not talk to it (%s): run as root, or join the group of its socket", d.text)
 	}
-	return "", lacking("world kind needs Docker, and it does not answer (%v): start Docker Engine", err)
+	return "", Lackingf("world kind needs Docker, and it does not answer (%v): start Docker Engine", err)
 }
 
 // nodeImage makes sure that the nodes' image is there and for this machine.
@@ -79,7 +83,7 @@ func nodeImage(ctx context.Context, image, arch string, log func(string)) error 
 	if missing(err) {
 		log("pulling " + image)
 		if _, err := docker(ctx, "pull", "--quiet", image); err != nil {
-			return lacking("the node image %s is not here and cannot be pulled (%v): name another one with KIND_NODE_IMAGE, or with --image of enilab up", image, err)
+			return Lackingf("the node image %s is not here and cannot be pulled (%v): name another one with KIND_NODE_IMAGE, or with --image of enilab up", image, err)
 		}
 		have, err = docker(ctx, "image", "inspect", "--format", "{{.Architecture}}", image)
 	}
@@ -95,7 +99,7 @@ func nodeImage(ctx context.Context, image, arch string, log func(string)) error 
 // Available says what this machine lacks for world kind; nil is nothing.
 func Available(ctx context.Context) error {
 	if runtime.GOOS != "linux" {
-		return lacking("world kind needs Linux, and this is %s: its process enters the node containers' namespaces", runtime.GOOS)
+		return Lackingf("world kind needs Linux, and this is %s: its process enters the node containers' namespaces", runtime.GOOS)
 	}
 	if err := privileged(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package kind
+package cluster
 
 import (
 	"context"
@@ -16,10 +16,9 @@ import (
 	"github.com/enilab/enilab/sim/vpc"
 )
 
-// Where a node finds the cloud. The metadata's address is the real one. Its server listens at another port: at the real one it would keep every pod
+// Where a node finds the cloud. The server of the metadata listens at another port: at the real one it would keep every pod
 // of the node's network, such as an ingress controller, from listening there at all addresses.
 const (
-	imdsAddr = "169.254.169.254"
 	imdsPort = 1692
 	ec2Addr  = "127.0.0.1:4566"
 )
@@ -27,60 +26,13 @@ const (
 // EC2Endpoint is AWS_ENDPOINT_URL_EC2 of a daemon on a node.
 const EC2Endpoint = "http://" + ec2Addr
 
-// Hooks watch the cloud. They run in the goroutine that owns it: they may use the model, and must not block.
-type Hooks struct {
-	// Arrived is asked about a request before and after it is executed; true: its caller dies now, and there is no answer.
-	Arrived func(n *Node, a ec2.Action, after bool) bool
-	// Asked is told of a request that is about to be executed.
-	Asked func(n *Node, r *ec2.Request)
-	// Served is told of a request and its answer.
-	Served func(n *Node, r *ec2.Request, resp *ec2.Response)
-	// Happened is told what happened, before the VPC follows it. The Node is nil for an ENI that is on none.
-	Happened func(n *Node, e *ec2.Event)
-	// Rebooted is told that a machine's processes and namespaces have ended.
-	Rebooted func(n *Node)
-}
-
-// Cloud calls f with EC2's model, alone, and waits until it has returned.
-func (c *Cluster) Cloud(f func(now time.Duration, m *ec2.Cloud)) {
-	c.loop.mail.Ask(func() { f(c.loop.now(), c.cloud) })
-}
-
-// Now is the models' clock: CLOCK_BOOTTIME, as the daemons'.
-func (c *Cluster) Now() time.Duration { return c.loop.now() }
-
-// pump lets what has happened at EC2 happen in the VPC, and waits for what happens next.
-func (c *Cluster) pump() {
-	if c.cloud == nil {
-		return
-	}
-	c.cloud.Advance(c.loop.now())
-	for {
-		list := append([]ec2.Event(nil), c.cloud.Events()...)
-		if len(list) == 0 {
-			break
-		}
-		for i := range list {
-			c.happened(&list[i])
-		}
-	}
-	if at, ok := c.cloud.Next(); ok && (at < c.due || c.due <= c.loop.now()) {
-		c.due = at
-		c.loop.after(at-c.loop.now(), func() {
-			if c.due == at {
-				c.due = models.Never
-			}
-		})
-	}
-}
-
 // happened makes the VPC follow the model.
 func (c *Cluster) happened(e *ec2.Event) {
 	n := c.byInst[e.Instance]
 	if c.cfg.Hooks.Happened != nil {
 		c.cfg.Hooks.Happened(n, e)
 	}
-	c.fail(machine.Follow(c.network, c.cloud, e))
+	c.fail(machine.Follow(c.network, c.model, e))
 	switch {
 	case n == nil:
 	case e.Kind == ec2.LinkPlugged:
@@ -98,9 +50,27 @@ func (c *Cluster) plug(n *Node, mac string) {
 	if ns == nil {
 		return
 	}
-	if _, err := n.links.Plug(c.network, ns, mac); err != nil && alive(n.PID()) {
+	if _, err := n.links.Plug(c.network, ns, mac); err != nil && n.Alive() {
 		c.fail(fmt.Errorf("%s: %w", n.Name, err))
 	}
+}
+
+// killLimit is how long Docker may take to end a machine.
+const killLimit = time.Minute
+
+// terminate ends a machine whose instance is terminated. Its container stays, stopped, until the cluster is removed. Only the loop
+// calls it.
+func (c *Cluster) terminate(n *Node) {
+	if n.Gone.Swap(true) {
+		return
+	}
+	c.watchers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), killLimit)
+		defer cancel()
+		if _, err := docker(ctx, "kill", n.Name); err != nil && n.Alive() {
+			c.fail(fmt.Errorf("end %s, whose instance is terminated: %w", n.Name, err))
+		}
+	})
 }
 
 // plugAll gives a machine that has restarted its ENIs again, in their order and without gaps, as a boot does.
@@ -111,7 +81,7 @@ func (c *Cluster) plugAll(n *Node) {
 			c.fail(c.network.Unplug(mac))
 		}
 	}
-	for _, l := range c.cloud.Links(n.Instance) {
+	for _, l := range c.model.Links(n.Instance) {
 		c.plug(n, l.MAC)
 	}
 }
@@ -124,7 +94,7 @@ func (c *Cluster) serve(n *Node) error {
 		return fmt.Errorf("serve the metadata of %s: %w", n.Name, err)
 	}
 	web := map[string]*http.Server{
-		imds.String(): imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: c.loop.now, Role: "node"})),
+		imds.String(): imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: c.Now, Role: "node"})),
 		ec2Addr:       ec2server.Server(ec2server.Handler(b)),
 	}
 	for addr, s := range web {
@@ -154,13 +124,13 @@ type backend struct {
 func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
 	request := *r
 	request.Caller = b.n.Instance
-	return b.c.loop.mail.Await(ctx, func(answer func(*ec2.Response)) { b.c.sender(b.n).Send(&request, answer) })
+	return b.c.mail.Await(ctx, func(answer func(*ec2.Response)) { b.c.sender(b.n).Send(&request, answer) })
 }
 
 // sender is how a machine's requests travel, under the eyes of whoever watches.
 func (c *Cluster) sender(n *Node) *machine.Sender {
 	h := &c.cfg.Hooks
-	return &machine.Sender{EC2: c.cloud, Now: c.loop.now, After: c.loop.after,
+	return &machine.Sender{EC2: c.model, Now: c.Now, After: c.After,
 		Trap: func(a ec2.Action, after bool) bool { return h.Arrived != nil && h.Arrived(n, a, after) },
 		Asked: func(r *ec2.Request) {
 			if h.Asked != nil {
@@ -176,8 +146,8 @@ func (c *Cluster) sender(n *Node) *machine.Sender {
 
 // metadata is the instance's view; a silent service hangs for as long as a caller waits.
 func (b *backend) metadata(ctx context.Context) (view ec2.IMDS, ok bool) {
-	b.c.loop.mail.Ask(func() {
-		if view, ok = b.c.cloud.IMDS(b.c.loop.now(), b.n.Instance); ok {
+	b.c.mail.Ask(func() {
+		if view, ok = b.c.model.IMDS(b.c.Now(), b.n.Instance); ok {
 			view.ENIs = append([]ec2.IMDSENI(nil), view.ENIs...)
 		}
 	})
@@ -185,7 +155,7 @@ func (b *backend) metadata(ctx context.Context) (view ec2.IMDS, ok bool) {
 		select {
 		case <-time.After(models.HangTimeout):
 		case <-ctx.Done():
-		case <-b.c.loop.mail.Closed():
+		case <-b.c.mail.Closed():
 		}
 		panic(http.ErrAbortHandler) // the connection ends without an answer
 	}

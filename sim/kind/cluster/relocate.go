@@ -1,8 +1,7 @@
-package kind
+package cluster
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,12 +9,12 @@ import (
 	"github.com/enilab/enilab/sim"
 )
 
-// relocate gives a scenario's VPC and subnets other addresses when this machine uses those of its nodes: how large a subnet is matters to a scenario,
+// Relocate gives a scenario's VPC and subnets other addresses when this machine uses those of its nodes: how large a subnet is matters to a scenario,
 // and not what it is called. A subnet as large as its VPC is halved: who looks at the pods from outside of it is in the other half.
-func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]netip.Prefix, []sim.Subnet, error) {
+func Relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]netip.Prefix, []sim.Subnet, error) {
 	vpc, subnets = slices.Clone(vpc), slices.Clone(subnets)
 	if vpc[0].Bits() < largestVPC {
-		return vpc, subnets, lacking("the scenario's VPC is %v: on kind, as in EC2, it is a /%d or smaller", vpc[0], largestVPC)
+		return vpc, subnets, Lackingf("the scenario's VPC is %v: on kind, as in EC2, it is a /%d or smaller", vpc[0], largestVPC)
 	}
 	if first := &subnets[0].CIDR; first.Bits() <= vpc[0].Bits() {
 		*first = netip.PrefixFrom(first.Addr(), vpc[0].Bits()+1)
@@ -23,17 +22,17 @@ func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]
 	l := layOut(vpc, subnets)
 	for _, h := range l.homes {
 		if h.subnet.Bits() > smallestHome {
-			return vpc, subnets, lacking("the scenario's subnet %v has nodes: on kind such a subnet is a /%d or larger, for their machines have addresses in it", h.subnet, smallestHome)
+			return vpc, subnets, Lackingf("the scenario's subnet %v has nodes: on kind such a subnet is a /%d or larger, for their machines have addresses in it", h.subnet, smallestHome)
 		}
 		stray := func(r netip.Prefix) bool { return r.Overlaps(h.machines) || !r.Overlaps(h.subnet) }
 		if reserved := subnets[h.no].Prefixes; slices.ContainsFunc(reserved, stray) {
-			return vpc, subnets, lacking("the scenario reserves %v: on kind its subnet is %v, in which the machines have %v",
+			return vpc, subnets, Lackingf("the scenario reserves %v: on kind its subnet is %v, in which the machines have %v",
 				reserved, h.subnet, h.machines)
 		}
 	}
 	wire := l.wire
 	if wire.Bits() < vpc[0].Bits() || !vpc[0].Contains(wire.Addr()) {
-		return vpc, subnets, lacking("the scenario has nodes in subnets outside of its VPC's first CIDR block, %v: on kind a Docker network is all subnets with nodes", vpc[0])
+		return vpc, subnets, Lackingf("the scenario has nodes in subnets outside of its VPC's first CIDR block, %v: on kind a Docker network is all subnets with nodes", vpc[0])
 	}
 	if _, taken := overlap(wire, used); !taken {
 		return vpc, subnets, nil
@@ -57,7 +56,7 @@ func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]
 		vpc[0] = moved(vpc[0], other)
 		return vpc, subnets, nil
 	}
-	return vpc, subnets, lacking("this machine uses the scenario's subnet %v, and all of %s: remove a Docker network", wire, strings.Join(candidates, ", "))
+	return vpc, subnets, Lackingf("this machine uses the scenario's subnet %v, and all of %s: remove a Docker network", wire, strings.Join(candidates, ", "))
 }
 
 // largestVPC is how large a CIDR block of a VPC may be ("VPC CIDR blocks"), and how large candidates are.
@@ -69,26 +68,4 @@ func moved(p, to netip.Prefix) netip.Prefix {
 	host := uint32(1)<<(32-to.Bits()) - 1
 	at := binary.BigEndian.Uint32(from[:])&host | binary.BigEndian.Uint32(base[:])&^host
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, at))), p.Bits())
-}
-
-// relocated are the scenario's VPC and subnets on this machine, tagged for a cluster that has another name here.
-func (w *World) relocated(cluster string) ([]netip.Prefix, []sim.Subnet, error) {
-	s := w.scenario
-	used, err := usedPrefixes(w.ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("which addresses does this machine use: %w", err)
-	}
-	vpc, subnets, err := relocate(s.CIDRs(), s.AllSubnets(), used)
-	for i := range subnets {
-		subnets[i].Clusters = slices.Clone(subnets[i].Clusters)
-		for k, name := range subnets[i].Clusters {
-			if name == s.Name {
-				subnets[i].Clusters[k] = cluster
-			}
-		}
-	}
-	if first := subnets[0].CIDR; first != s.Subnet {
-		w.log("the scenario's subnet %v is %v on this machine", s.Subnet, first)
-	}
-	return vpc, subnets, err
 }

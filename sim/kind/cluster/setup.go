@@ -1,4 +1,4 @@
-package kind
+package cluster
 
 import (
 	"bytes"
@@ -80,11 +80,14 @@ func asOnEKS(n *v1alpha4.Node, kind, zone string, id ec2.InstanceID) {
 	}
 }
 
+// HostPods are the pods of the node's network that kubelet counts too: aws-node and kube-proxy.
+const HostPods = 2
+
 // maxPods is what EKS tells kubelet: an address per pod, without the ENIs' own, and two pods on the host's network.
 func (c *Config) maxPods() int {
 	if c.MaxPods > 0 {
 		return c.MaxPods
 	}
 	l, _ := ec2.LimitsOf(c.Type)
-	return l.ENIs*(l.IPv4PerENI-1) + hostPods
+	return l.ENIs*(l.IPv4PerENI-1) + HostPods
 }

@@ -1,4 +1,4 @@
-package kind
+package cluster
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func TestLayout(t *testing.T) {
 		subnet := netip.MustParsePrefix(s)
 		network := layOut([]netip.Prefix{netip.PrefixFrom(subnet.Addr(), 12).Masked()}, []sim.Subnet{{CIDR: subnet}})
 		l := network.homes[0]
-		if last := network.address(mostWorkers); !l.machines.Contains(last) || !l.machines.Contains(last.Next()) || network.wire != subnet {
+		if last := network.address(MostWorkers); !l.machines.Contains(last) || !l.machines.Contains(last.Next()) || network.wire != subnet {
 			t.Errorf("%v: the last machine is %v of %v, on the wire %v", subnet, last, l.machines, network.wire)
 		}
 		if !subnet.Contains(l.machines.Addr()) || !subnet.Overlaps(l.machines) || l.machines.Bits() <= subnet.Bits() || l.machines != l.machines.Masked() {
@@ -148,7 +148,7 @@ func numbered(n int) ec2.InstanceID { return ec2.InstanceID(fmt.Sprintf("i-%d", 
 
 // Every committed configuration is one that kind takes, and says what its name says.
 func TestKindConfigs(t *testing.T) {
-	files, err := filepath.Glob("../../kind-config/*.yaml")
+	files, err := filepath.Glob("../../../kind-config/*.yaml")
 	if err != nil || len(files) != 4 {
 		t.Fatalf("found %v, %v", files, err)
 	}

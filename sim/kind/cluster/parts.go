@@ -1,4 +1,4 @@
-package kind
+package cluster
 
 import (
 	"bytes"
@@ -70,7 +70,7 @@ func Source(folders ...string) (string, error) {
 		for ; dir != "" && dir != "."; dir = filepath.Dir(dir) {
 			if data, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(data), module) {
 				if _, err := exec.LookPath("go"); err != nil {
-					return "", lacking("world kind builds the CNI's image, and there is no go in PATH: install Go")
+					return "", Lackingf("world kind builds the CNI's image, and there is no go in PATH: install Go")
 				}
 				return dir, nil
 			}
@@ -79,5 +79,5 @@ func Source(folders ...string) (string, error) {
 			}
 		}
 	}
-	return "", lacking("world kind builds the CNI's image from enilab's source, which is not in %s: run it inside of a clone", strings.Join(folders, " or "))
+	return "", Lackingf("world kind builds the CNI's image from enilab's source, which is not in %s: run it inside of a clone", strings.Join(folders, " or "))
 }

@@ -1,10 +1,9 @@
 //go:build !linux
 
-package kind
+package cluster
 
 import (
 	"errors"
-	"io"
 	"net/netip"
 	"os"
 )
@@ -12,12 +11,13 @@ import (
 var errOther = errors.New("world kind needs Linux")
 
 func privileged() error                                                  { return errOther }
-func echoIn(*os.File) (io.Closer, error)                                 { return nil, errOther }
 func openNetns(int) (*os.File, error)                                    { return nil, errOther }
 func routes() ([]netip.Prefix, error)                                    { return nil, errOther }
 func addGateways(*os.File, []home) error                                 { return errOther }
 func configureMachine(*os.File, *home, netip.Addr, []netip.Prefix) error { return errOther }
-func awaitExit(int, <-chan struct{}) bool                                { return false }
 func alive(int) bool                                                     { return false }
 
-func enoughInotify(int) error { return lacking("world kind needs Linux") }
+// AwaitExit knows of no process.
+func AwaitExit(int, <-chan struct{}) bool { return false }
+
+func enoughInotify(int) error { return Lackingf("world kind needs Linux") }

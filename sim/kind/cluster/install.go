@@ -1,4 +1,4 @@
-package kind
+package cluster
 
 import (
 	"bytes"
@@ -100,7 +100,7 @@ var yes = true
 
 // RolledOut waits until every node runs the aws-node that was applied last.
 func (c *Cluster) RolledOut(ctx context.Context) error {
-	return c.await(ctx, "aws-node to be rolled out", func() (string, error) {
+	return c.Await(ctx, "aws-node to be rolled out", func() (string, error) {
 		d, err := c.client.AppsV1().DaemonSets("kube-system").Get(ctx, "aws-node", metav1.GetOptions{})
 		if err != nil {
 			return "", err
@@ -116,7 +116,7 @@ func (c *Cluster) RolledOut(ctx context.Context) error {
 
 // Ready waits until every node is.
 func (c *Cluster) Ready(ctx context.Context) error {
-	return c.await(ctx, "every node to be Ready", func() (string, error) {
+	return c.Await(ctx, "every node to be Ready", func() (string, error) {
 		list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return "", err
@@ -145,8 +145,8 @@ func unready(n *corev1.Node) string {
 	return "kubelet has not reported yet"
 }
 
-// pollPeriod is how often the API server is asked about what is waited for.
-const pollPeriod = 250 * time.Millisecond
+// PollPeriod is how often the API server is asked about what is waited for.
+const PollPeriod = 250 * time.Millisecond
 
 // What an idle machine has in two minutes is not there in twenty: something is wrong, and what is left says where. Who waits hears of that each
 // half minute.
@@ -155,8 +155,8 @@ const (
 	tellPeriod = 30 * time.Second
 )
 
-// await asks until there is nothing left to wait for; a passing error of the API server is waited out too.
-func (c *Cluster) await(ctx context.Context, what string, ask func() (left string, err error)) error {
+// Await asks until there is nothing left to wait for; a passing error of the API server is waited out too.
+func (c *Cluster) Await(ctx context.Context, what string, ask func() (left string, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
 	for told := time.Now(); ; {
@@ -177,7 +177,7 @@ func (c *Cluster) await(ctx context.Context, what string, ask func() (left strin
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waited for %s: %s: %w", what, left, ctx.Err())
-		case <-time.After(pollPeriod):
+		case <-time.After(PollPeriod):
 		}
 	}
 }

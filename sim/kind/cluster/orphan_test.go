@@ -1,4 +1,4 @@
-package kind
+package cluster
 
 import (
 	"context"
@@ -25,13 +25,15 @@ func TestOrphans(t *testing.T) {
 	removed, folder := filepath.Join(t.TempDir(), "removed"), filepath.Join(t.TempDir(), folderName+"1")
 	must.Do(t, os.Mkdir(folder, 0o700))
 	t.Setenv("FOLDER", folder)
-	client(t, fmt.Sprintf(`case "$*" in
+	bin := t.TempDir()
+	must.Do(t, os.WriteFile(filepath.Join(bin, "docker"), fmt.Appendf(nil, "#!/bin/sh\n"+`case "$*" in
 "network ls"*=old*) echo "n-old $FOLDER";;
 *--format*) printf '%%s\n' "old %s" "mine %s" "odd what" "";;
 "container ps"*=old) echo c-old;;
 "container rm"*|"network rm"*) echo "$*" >>%s;;
 *) ;;
-esac`, ownerText(dead), ownerText(self), removed))
+esac`, ownerText(dead), ownerText(self), removed), 0o700))
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
 	var said []string
 	must.Do(t, removeOrphans(context.Background(), func(s string) { said = append(said, s) }))
 	data := must.Get(os.ReadFile(removed))(t)

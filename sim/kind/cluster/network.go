@@ -1,16 +1,12 @@
-package kind
+package cluster
 
 import (
 	"context"
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-
-	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/registry"
@@ -25,14 +21,11 @@ const (
 	folderName  = "enilab-kind-"
 )
 
-// segment is the link by which each container is on the Docker network.
-const segment = "eth0"
-
 // router is the name of the container whose network namespace is the VPC's router.
 func router(cluster string) string { return cluster + "-vpc" }
 
-// usedPrefixes are those of Docker's networks, and of the machine's routes.
-func usedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
+// UsedPrefixes are those of Docker's networks, and of the machine's routes.
+func UsedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 	out, err := routes()
 	if err != nil {
 		return nil, err
@@ -73,34 +66,6 @@ func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error
 		return fmt.Errorf("make the router's container %s: %w", router(c.Name), err)
 	}
 	return nil
-}
-
-// addressNodes makes a folder with a client of Docker's that gives each node's container the address of its ENI: kind knows no addresses of nodes,
-// and starts their containers at once, so that Docker would give each any. It is the first of PATH while kind makes the cluster, and not for who
-// comes after it.
-func (c *Cluster) addressNodes(cfg *v1alpha4.Cluster) (folder string, err error) {
-	real, err := exec.LookPath("docker")
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	b.WriteString("#!/bin/sh\nif [ \"$1 $2\" = 'run --name' ]; then\n\tcase $3 in\n")
-	for i, number := range numbers(cfg.Nodes) {
-		name, nth := c.cfg.Name+"-"+string(cfg.Nodes[i].Role), number
-		if number <= 0 {
-			nth = 1 - number
-		}
-		if nth > 1 {
-			name += strconv.Itoa(nth)
-		}
-		fmt.Fprintf(&b, "\t%s) shift; set -- run --ip %v \"$@\" ;;\n", name, c.layout.address(number))
-	}
-	fmt.Fprintf(&b, "\tesac\nfi\nPATH=${PATH#*:}\nexec '%s' \"$@\"\n", strings.ReplaceAll(real, "'", `'\''`))
-	folder = filepath.Join(c.temp, "bin")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return "", err
-	}
-	return folder, os.WriteFile(filepath.Join(folder, "docker"), []byte(b.String()), 0o700)
 }
 
 // taken says what of a cluster's is there already; "" is nothing.
