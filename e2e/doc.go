@@ -1,6 +1,6 @@
 // Package e2e is the suite that runs enilab's CNI under a real kubelet, a real containerd and a real API server: on world kind, whose EC2,
-// instance metadata and VPC are models (sim/kind/cluster). `make e2e` runs it; it needs Linux, root and Docker, and says so in one sentence if they
-// are not there. `go test ./...` skips it.
+// instance metadata and VPC are models (sim/kind/cluster). `make e2e` runs it; it needs Linux, root and Docker, and says
+// so in one sentence if they are not there. `go test ./...` skips it.
 //
 //	make e2e                                     all but what is labelled "long"
 //	make e2e LABELS='long || !long'              everything

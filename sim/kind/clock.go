@@ -9,9 +9,6 @@ import (
 	"github.com/enilab/enilab/impl/clock"
 )
 
-// clockSocket is where a daemon is told the time.
-const clockSocket = sockets + "/clock.sock"
-
 // The clock of models and daemons leaps over what would only be waited for. Kubelet, the runtime and the API server live
 // in real time all the same: nothing leaps while one of them has something to do.
 const (

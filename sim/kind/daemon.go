@@ -11,10 +11,13 @@ import (
 	"github.com/enilab/enilab/sim/verb"
 )
 
-// daemon is a node's daemon, for one action.
-type daemon struct{ *deed }
+// records is where a daemon keeps them, on its machine.
+const records = "/run/aws-node/ipam.json"
 
-var _ verb.Daemon = daemon{}
+// daemonOf is a node's daemon, for one action.
+type daemonOf struct{ *deed }
+
+var _ verb.Daemon = daemonOf{}
 
 // awaits says that the action has struck when the next daemon starts.
 func (d *deed) awaits() verb.Strike {
@@ -23,7 +26,7 @@ func (d *deed) awaits() verb.Strike {
 	return d.m.starters.Any(d.id)
 }
 
-func (d daemon) Restart(settings []scn.Arg) verb.Strike {
+func (d daemonOf) Restart(settings []scn.Arg) verb.Strike {
 	s := d.awaits()
 	d.m.configure(settings)
 	d.check(d.w.daemons.roll([]*member{d.m}))
@@ -43,16 +46,7 @@ func (m *member) configure(settings []scn.Arg) {
 	}
 }
 
-// restartAll gives all nodes' daemons settings: where they have the same ones, all are told to end at once.
-func (s *daemons) restartAll(a *verb.Act, parts []int) error {
-	for _, m := range s.w.members.living() {
-		s.w.took(parts[m.no], (&deed{w: s.w, m: m, id: parts[m.no]}).awaits())
-		m.configure(a.Keys)
-	}
-	return s.roll(s.w.members.living())
-}
-
-func (d daemon) Upgrade(to int, part string) verb.Strike {
+func (d daemonOf) Upgrade(to int, part string) verb.Strike {
 	m := d.m
 	if (part == "plugin" || m.version == to) && (part == "daemon" || m.plugin == to) {
 		return verb.Miss("version %d runs already", to)
@@ -70,9 +64,9 @@ func (d daemon) Upgrade(to int, part string) verb.Strike {
 	return s
 }
 
-func (daemon) Exchange(string, string, bool) verb.Strike { return cannot() }
+func (daemonOf) Exchange(string, string, bool) verb.Strike { return cannot() }
 
-func (d daemon) Kill() verb.Strike {
+func (d daemonOf) Kill() verb.Strike {
 	d.w.mu.Lock()
 	runs := d.m.pid != 0
 	d.m.kill()
@@ -89,14 +83,14 @@ func (d daemon) Kill() verb.Strike {
 	return d.awaits()
 }
 
-func (d daemon) KillAt(request ec2.Action, after bool) verb.Strike {
+func (d daemonOf) KillAt(request ec2.Action, after bool) verb.Strike {
 	d.w.mu.Lock()
 	defer d.w.mu.Unlock()
 	d.w.traps.Set(d.m.no, request, after, d.id)
 	return verb.Wait("the daemon made no such request")
 }
 
-func (d daemon) Hold() verb.Strike {
+func (d daemonOf) Hold() verb.Strike {
 	if d.m.held {
 		return verb.Miss("the daemon is kept down already")
 	}
@@ -107,7 +101,7 @@ func (d daemon) Hold() verb.Strike {
 	return verb.Wait("the daemon did not end")
 }
 
-func (d daemon) Release() verb.Strike {
+func (d daemonOf) Release() verb.Strike {
 	if !d.m.held {
 		return verb.Miss("nobody keeps the daemon down")
 	}
@@ -116,7 +110,7 @@ func (d daemon) Release() verb.Strike {
 	return s
 }
 
-func (d daemon) LoseRecords() verb.Strike {
+func (d daemonOf) LoseRecords() verb.Strike {
 	err := os.Remove(d.m.node.Root() + records)
 	if errors.Is(err, fs.ErrNotExist) {
 		return verb.Miss("there are no records")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // The daemon's DaemonSet.
@@ -76,6 +77,15 @@ func (s *daemons) roll(list []*member) error {
 		}
 	}
 	return nil
+}
+
+// restartAll gives all nodes' daemons settings: where they have the same ones, all are told to end at once.
+func (s *daemons) restartAll(a *verb.Act, parts []int) error {
+	for _, m := range s.w.members.living() {
+		s.w.took(parts[m.no], (&deed{w: s.w, m: m, id: parts[m.no]}).awaits())
+		m.configure(a.Keys)
+	}
+	return s.roll(s.w.members.living())
 }
 
 // applyTemplate has the DaemonSet make a node's daemon from now on. Those that it makes of another template come first.

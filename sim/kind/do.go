@@ -139,40 +139,16 @@ func (w *World) doNodes(a *verb.Act, id int) error {
 	return nil
 }
 
-// deed is one action on a node, or on the cluster if m is nil. Its nouns are the types below it.
-type deed struct {
-	w   *World
-	m   *member
-	id  int
-	err error // the first thing that went wrong with the laboratory
-}
-
-// check enters what went wrong with the laboratory.
-func (d *deed) check(err error) {
-	if d.err == nil {
-		d.err = err
-	}
-}
-
 // strike lets a verb strike, and enters how the action was taken.
 func (w *World) strike(a *verb.Act, id int, m *member, p verb.Pod) error {
 	d := &deed{w: w, m: m, id: id}
-	s := a.Of.Strike(&verb.Target{Act: a, ID: id, Daemon: daemon{d}, Kernel: kernelOf{d}, Runtime: runtimeOf{d},
-		Network: network{d}, Pod: p, API: api{d}})
+	s := a.Of.Strike(&verb.Target{Act: a, ID: id, Daemon: daemonOf{d}, Kernel: kernelOf{d}, Runtime: runtimeOf{d},
+		Network: networkOf{d}, Pod: p, API: api{d}})
 	if d.err == nil {
 		w.took(id, s)
 	}
 	return d.err
 }
-
-// cannot is what is never asked: the verb's skips say why.
-func cannot() verb.Strike { return verb.Miss("world kind cannot do it") }
-
-// Paths of the daemon, on a machine.
-const (
-	records    = "/run/aws-node/ipam.json"
-	intentsDir = "/run/aws-node/del/"
-)
 
 // doPod carries out a verb of a pod.
 func (w *World) doPod(a *verb.Act, id int) error {

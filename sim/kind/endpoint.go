@@ -19,6 +19,7 @@ const (
 	sockets      = "/run/enilab"
 	recordSocket = sockets + "/record.sock"
 	criSocket    = sockets + "/cri.sock"
+	clockSocket  = sockets + "/clock.sock" // it is told the time there
 )
 
 // endpoint is what the laboratory serves on a machine: it takes the daemon's recording, and stands where the daemon expects the runtime. A

@@ -133,13 +133,13 @@ func (j flowJudge) FlowCut(now time.Duration, no int, att ipam.Attachment, pod s
 	j.w.audit.FlowCut(now, no, att, pod, addr, why, silent)
 }
 
-// network is what carries packets, for one action.
-type network struct{ *deed }
+// networkOf is what carries packets, for one action.
+type networkOf struct{ *deed }
 
-var _ verb.Network = network{}
+var _ verb.Network = networkOf{}
 
 // HoldFlows opens a flow to every pod that runs, now and from now on.
-func (k network) HoldFlows() verb.Strike {
+func (k networkOf) HoldFlows() verb.Strike {
 	was := k.w.flowing
 	k.w.flowing = true
 	k.w.holdFlows()

@@ -36,6 +36,21 @@ func openNamespace(path string) (f *os.File, inode uint64, ok bool) {
 	return f, st.Ino, true
 }
 
+// netnsDir is where a node's runtime mounts network namespaces.
+const netnsDir = "/run/netns/"
+
+// namespaces are the mounted ones of a node: those that live. They are opened for the look and no longer, which would keep them alive.
+func namespaces(n *cluster.Node) (out []namespace) {
+	dir := n.Root() + netnsDir
+	for _, name := range names(dir) {
+		if ns, ok := lookInto(dir + name); ok {
+			ns.name = name
+			out = append(out, ns)
+		}
+	}
+	return out
+}
+
 // lookInto reads a namespace's addresses.
 func lookInto(path string) (ns namespace, ok bool) {
 	f, inode, ok := openNamespace(path)

@@ -19,6 +19,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// namespaceOfPods is where a scenario's pods are.
+const namespaceOfPods = "default"
+
 // workloadLabel is on every pod of a scenario, with its workload's name.
 const workloadLabel = "enilab.io/workload"
 

@@ -24,13 +24,14 @@ import (
 // machineless is a world without a cluster: a clock, a model of EC2 and two nodes.
 func machineless(t *testing.T) *World {
 	t.Helper()
-	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &cluster.Cluster{Loop: cluster.NewLoop(ec2.New(ec2.Config{}, 1), func(*ec2.Event) {})},
+	loop := cluster.NewLoop(ec2.New(ec2.Config{}, 1), func(*ec2.Event) {})
+	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &cluster.Cluster{Loop: loop},
 		members: make(members, 1), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
 	w.pace.w, w.observer, w.audit = w, observer{w, map[*cluster.Node]*member{}}, judge.New(judge.Config{Nodes: 2})
 	w.cfg.Log = func(time.Duration, string) {}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	t.Cleanup(w.cancel)
-	t.Cleanup(w.c.Loop.Close)
+	t.Cleanup(loop.Close)
 	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.Lines, Heard: w.observer.heard}
 	for i := range 2 {
 		id := must.Get(w.c.Model().Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1}))(t)

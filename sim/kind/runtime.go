@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -199,7 +200,7 @@ func processes(n *cluster.Node) (out []process) {
 		if err != nil {
 			continue
 		}
-		if line, err := readFile(proc + name + "/cmdline"); err == nil && len(line) > 0 {
+		if line, err := os.ReadFile(proc + name + "/cmdline"); err == nil && len(line) > 0 {
 			out = append(out, process{pid, strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")})
 		}
 	}

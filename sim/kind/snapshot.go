@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// snapshotPeriod is between two snapshots.
-	snapshotPeriod = time.Second
 	// pingPatience is how long a pod may take to answer on a machine that has other things to do.
 	pingPatience = 100 * time.Millisecond
 	// doubtPatience is how long one may that answered before: a host veth answers a pod's ARP for its gateway after up to proxy_delay, 0.8 s.
@@ -135,6 +133,9 @@ func attachment(containerID string) ipam.Attachment {
 	return ipam.Attachment{Network: "aws-cni", ContainerID: containerID, IfName: "eth0"}
 }
 
+// intentsDir is where the plugin leaves DELs that found no daemon, on its machine.
+const intentsDir = "/run/aws-node/del/"
+
 // intents counts the DELs that wait on the node's disk.
 func (m *member) intents() int {
 	files, _ := filepath.Glob(m.node.Root() + intentsDir + "*.json") // the pattern is well-formed
@@ -144,7 +145,7 @@ func (m *member) intents() int {
 // reach asks pods for an answer from the far side of the VPC, longer those that have not been out of reach before, and says what is wrong with
 // those that are silent.
 func (m *member) reach(live []sandbox, pods []judge.PodSnapshot) {
-	answered := ping(m.w.c.Network(), addresses(live), m.silent)
+	answered := ping(m.w.c.Network(), addressesOf(live), m.silent)
 	m.silent = map[netip.Addr]bool{}
 	for i := range answered {
 		switch {
@@ -157,8 +158,8 @@ func (m *member) reach(live []sandbox, pods []judge.PodSnapshot) {
 	}
 }
 
-// addresses are those of sandboxes. Who answers at one need not be the sandbox, see owns.
-func addresses(live []sandbox) []netip.Addr {
+// addressesOf are those of sandboxes. Who answers at one need not be the sandbox, see owns.
+func addressesOf(live []sandbox) []netip.Addr {
 	out := make([]netip.Addr, len(live))
 	for i := range live {
 		out[i] = live[i].Address

@@ -327,6 +327,9 @@ func (w *World) sleep(d time.Duration) {
 	}
 }
 
+// snapshotPeriod is between two snapshots.
+const snapshotPeriod = time.Second
+
 // Until runs to instant t of the scenario. each, if any, is called every second, and stops the run by returning true.
 func (w *World) Until(t time.Duration, each func() bool) {
 	for w.Err() == nil && w.ctx.Err() == nil {

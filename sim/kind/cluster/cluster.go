@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -74,12 +75,24 @@ func (c *Cluster) Close() error {
 // closeLimit bounds how long Docker may take to remove a cluster.
 const closeLimit = 2 * time.Minute
 
+// Available says what this machine lacks for world kind; nil is nothing.
+func Available(ctx context.Context) error {
+	if runtime.GOOS != "linux" {
+		return Lackingf("world kind needs Linux, and this is %s: its process enters the node containers' namespaces", runtime.GOOS)
+	}
+	if err := privileged(); err != nil {
+		return err
+	}
+	_, err := askDocker(ctx)
+	return err
+}
+
 // Down removes a cluster that another process made, or one that was killed. It is false when there was nothing.
 func Down(ctx context.Context, name string) (bool, error) {
 	if err := Available(ctx); err != nil {
 		return false, err
 	}
-	what, err := taken(ctx, name)
+	what, err := existing(ctx, name)
 	if err != nil || what == "" {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -58,11 +59,8 @@ const longestName = 40
 
 // withDefaults fills what is zero and refuses what cannot be.
 func (c Config) withDefaults() (Config, error) {
-	or(&c.Name, "enilab")
-	or(&c.NodeImage, os.Getenv("KIND_NODE_IMAGE"))
-	or(&c.NodeImage, defaults.Image)
-	or(&c.Proxy, "iptables")
-	or(&c.Type, "m5.large")
+	c.Name, c.Proxy, c.Type = cmp.Or(c.Name, "enilab"), cmp.Or(c.Proxy, "iptables"), cmp.Or(c.Type, "m5.large")
+	c.NodeImage = cmp.Or(c.NodeImage, os.Getenv("KIND_NODE_IMAGE"), defaults.Image)
 	if c.Workers == 0 && c.File == "" {
 		c.Workers = 1
 	}
@@ -102,12 +100,6 @@ const mostZones = 6
 
 // MostWorkers bounds what one machine carries.
 const MostWorkers = 9
-
-func or(s *string, otherwise string) {
-	if *s == "" {
-		*s = otherwise
-	}
-}
 
 // chooseLayout takes the VPC that was asked for, or one that neither a route of the machine nor a Docker network uses.
 func (c *Config) chooseLayout(used []netip.Prefix) (layout, error) {

@@ -1,6 +1,6 @@
-// Package cluster makes a kind cluster whose nodes are instances in a VPC: a real kubelet, a real containerd and a real API server, in node
-// containers. What a machine outside of EC2 lacks is a model, the very one that the simulator steps: EC2, instance metadata, and the VPC
-// (sim/vpc).
+// Package cluster makes a kind cluster whose nodes are instances in a VPC: a real kubelet, a real containerd and a
+// real API server, in node containers. What a machine outside of EC2 lacks is a model, the very one that the simulator
+// steps: EC2, instance metadata, and the VPC (sim/vpc).
 //
 //	one process on the host: the models, the VPC
 //	     |                                            Docker network NAME = the VPC's subnet
@@ -16,6 +16,7 @@
 //
 // A cluster's time is CLOCK_BOOTTIME, and what its clock has leapt (Loop).
 //
-// Everything that a cluster consists of is in namespaces that Docker or this package made: Close, or Down from another process, removes
-// the containers and the network, and with them the namespaces and what is in them. A Hold tells other processes who has which cluster.
+// Everything that a cluster consists of is in namespaces that Docker or this package made: Close, or Down from another
+// process, removes the containers and the network, and with them the namespaces and what is in them. A Hold tells other
+// processes who has which cluster.
 package cluster

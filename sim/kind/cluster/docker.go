@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"strings"
 )
 
@@ -94,16 +93,4 @@ func nodeImage(ctx context.Context, image, arch string, log func(string)) error 
 		return fmt.Errorf("the node image %s is for %s, and this machine is %s: name an image for %[3]s", image, have, arch)
 	}
 	return nil
-}
-
-// Available says what this machine lacks for world kind; nil is nothing.
-func Available(ctx context.Context) error {
-	if runtime.GOOS != "linux" {
-		return Lackingf("world kind needs Linux, and this is %s: its process enters the node containers' namespaces", runtime.GOOS)
-	}
-	if err := privileged(); err != nil {
-		return err
-	}
-	_, err := askDocker(ctx)
-	return err
 }

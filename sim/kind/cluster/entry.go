@@ -108,8 +108,8 @@ func Remove(ctx context.Context, name string) (bool, error) {
 	return was || left, errors.Join(err, down)
 }
 
-// again is when RemoveAll looks again.
-const again = 2 * time.Second
+// lookPeriod is when RemoveAll looks again.
+const lookPeriod = 2 * time.Second
 
 // RemoveAll is Remove for a cluster whose process may have ended while Docker was still making containers for it: it looks until it has found
 // nothing.
@@ -125,7 +125,7 @@ func RemoveAll(ctx context.Context, name string) (was bool, err error) {
 		select {
 		case <-ctx.Done():
 			return was, errors.Join(err, ctx.Err())
-		case <-time.After(again):
+		case <-time.After(lookPeriod):
 		}
 	}
 }

@@ -82,9 +82,7 @@ func (c *Cluster) Apply(ctx context.Context, raw []byte) error {
 		}
 		to := dynamic.ResourceInterface(client.Resource(m.Resource))
 		if m.Scope.Name() == "namespace" {
-			ns := o.GetNamespace()
-			or(&ns, "default")
-			to = client.Resource(m.Resource).Namespace(ns)
+			to = client.Resource(m.Resource).Namespace(cmp.Or(o.GetNamespace(), "default"))
 		}
 		data, err := o.MarshalJSON()
 		if err != nil {

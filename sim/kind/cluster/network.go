@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -21,8 +22,8 @@ const (
 	folderName  = "enilab-kind-"
 )
 
-// router is the name of the container whose network namespace is the VPC's router.
-func router(cluster string) string { return cluster + "-vpc" }
+// routerOf is the name of the container whose network namespace is the VPC's router.
+func routerOf(cluster string) string { return cluster + "-vpc" }
 
 // UsedPrefixes are those of Docker's networks, and of the machine's routes.
 func UsedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
@@ -60,19 +61,19 @@ func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error
 	if err != nil {
 		return fmt.Errorf("make the Docker network %s with %v: %w", c.Name, l.wire, err)
 	}
-	_, err = docker(ctx, "run", "--detach", "--name", router(c.Name), "--hostname", router(c.Name), "--label", label+"="+c.Name,
+	_, err = docker(ctx, "run", "--detach", "--name", routerOf(c.Name), "--hostname", routerOf(c.Name), "--label", label+"="+c.Name,
 		"--network", c.Name, "--ip", first.router.String(), "--entrypoint", "sleep", c.NodeImage, "infinity")
 	if err != nil {
-		return fmt.Errorf("make the router's container %s: %w", router(c.Name), err)
+		return fmt.Errorf("make the router's container %s: %w", routerOf(c.Name), err)
 	}
 	return nil
 }
 
-// taken says what of a cluster's is there already; "" is nothing.
-func taken(ctx context.Context, name string) (string, error) {
+// existing says what of a cluster's is there already; "" is nothing.
+func existing(ctx context.Context, name string) (string, error) {
 	for _, what := range [][]string{
 		{"container", "ps", "--all", "--quiet", "--filter", "label=" + kindLabel + "=" + name},
-		{"container", "ps", "--all", "--quiet", "--filter", "name=^/?" + router(name) + "$"},
+		{"container", "ps", "--all", "--quiet", "--filter", "name=^/?" + routerOf(name) + "$"},
 		{"network", "ls", "--quiet", "--filter", "name=^" + name + "$"},
 	} {
 		out, err := docker(ctx, what...)
@@ -126,4 +127,55 @@ func remove(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// ownerLabel names the process that is a cluster's cloud. A cluster without its cloud is of no use to anybody.
+const ownerLabel = "enilab.owner"
+
+func ownerText(p registry.Process) string { return fmt.Sprintf("%d/%d", p.PID, p.Begun) }
+
+func parseOwner(s string) (p registry.Process, ok bool) {
+	n, err := fmt.Sscanf(s, "%d/%d", &p.PID, &p.Begun)
+	return p, n == 2 && err == nil
+}
+
+// removeOrphans removes the clusters whose process was killed. Docker starts their nodes again whenever it starts itself, and they wear out
+// the machine: Linux gives a user 128 inotify instances by default, of which a node takes about twenty.
+func removeOrphans(ctx context.Context, log func(string)) error {
+	out, err := docker(ctx, "network", "ls", "--filter", "label="+ownerLabel, "--format", fmt.Sprintf("{{.Label %q}} {{.Label %q}}", label, ownerLabel))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		owner, ok := parseOwner(text)
+		if !ok || name == "" || owner.Alive() {
+			continue
+		}
+		log("removing the cluster " + name + ", whose process " + text + " is gone")
+		if err := remove(ctx, name); err != nil {
+			log(fmt.Sprintf("the cluster %s stays: %v", name, err)) // it is not in the way of another one
+		}
+	}
+	return nil
+}
+
+// thaw thaws what is frozen inside a container. runc freezes a pod's cgroup for as long as it kills it; when runc itself is killed then, with
+// the node, the pod stays frozen for ever, and under cgroup v1 Docker cannot remove the node ("tried to kill container, but did not receive an
+// exit event"). Version 2 has no such tree and needs none: there what is frozen dies of SIGKILL.
+func thaw(container string) {
+	const freezer = "/sys/fs/cgroup/freezer"
+	for _, pattern := range []string{"/docker/" + container + "*", "/system.slice/docker-" + container + "*"} { // by Docker's cgroup driver
+		trees, _ := filepath.Glob(freezer + pattern)
+		for _, tree := range trees {
+			_ = filepath.WalkDir(tree, func(p string, d fs.DirEntry, err error) error {
+				if err == nil && d.Name() == "freezer.state" {
+					if state, _ := os.ReadFile(p); strings.TrimSpace(string(state)) != "THAWED" {
+						_ = os.WriteFile(p, []byte("THAWED"), 0) // Docker says what still does not go
+					}
+				}
+				return nil
+			})
+		}
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim"
@@ -36,8 +37,8 @@ func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Possible fills what is zero, and says what stands in the way of the cluster, whose node image may be pulled; nil is nothing. What the
-// machine lacks is a Lacking.
+// Possible fills what is zero, and says what stands in the way of the cluster, whose node image may be pulled; nil is
+// nothing. What the machine lacks is a Lacking.
 func (c *Config) Possible(ctx context.Context) (err error) {
 	if *c, err = c.withDefaults(); err != nil {
 		return err
@@ -48,7 +49,7 @@ func (c *Config) Possible(ctx context.Context) (err error) {
 	if err := removeOrphans(ctx, c.Log); err != nil {
 		return err
 	}
-	what, err := taken(ctx, c.Name)
+	what, err := existing(ctx, c.Name)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if err := makeNetwork(ctx, &c.cfg, &c.layout, c.temp); err != nil {
 		return err
 	}
-	pid, err := containerPID(ctx, router(c.cfg.Name))
+	pid, err := containerPID(ctx, routerOf(c.cfg.Name))
 	if err != nil {
 		return err
 	}
@@ -205,3 +206,45 @@ func (c *Cluster) addressNodes(cfg *v1alpha4.Cluster) (folder string, err error)
 	}
 	return folder, os.WriteFile(filepath.Join(folder, "docker"), []byte(b.String()), 0o700)
 }
+
+// logger hands kind's own messages on, without its terminal's ornaments.
+type logger struct{ to func(string) }
+
+func (l *logger) say(s string) {
+	s = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r > 0x7f {
+			return -1
+		}
+		return r
+	}, s))
+	if s != "" && !strings.Contains(s, "KIND_EXPERIMENTAL") && !strings.HasPrefix(s, "WARNING: ") {
+		l.to("kind: " + s)
+	}
+}
+
+func (l *logger) Warn(s string)               { l.say(s) }
+func (l *logger) Warnf(s string, args ...any) { l.say(fmt.Sprintf(s, args...)) }
+func (l *logger) Error(s string)              { l.say(s) }
+func (l *logger) Errorf(s string, a ...any)   { l.say(fmt.Sprintf(s, a...)) }
+func (l *logger) V(v log.Level) log.InfoLogger {
+	return infoLogger{l, v <= 0}
+}
+
+type infoLogger struct {
+	l  *logger
+	on bool
+}
+
+func (i infoLogger) Info(s string) {
+	if i.on {
+		i.l.say(s)
+	}
+}
+
+func (i infoLogger) Infof(s string, args ...any) {
+	if i.on {
+		i.l.say(fmt.Sprintf(s, args...))
+	}
+}
+
+func (i infoLogger) Enabled() bool { return i.on }
