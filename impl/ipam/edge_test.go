@@ -40,11 +40,10 @@ func TestDELDuringTheEndOfACoolDown(t *testing.T) {
 	w.answered(r)
 }
 
-// TestGoneWhileItCools: EC2 takes back an address that cools. What was released may be named again by a stale view, so its record stays until the
-// cool-down's end.
-func TestGoneWhileItCools(t *testing.T) {
+// lostWhileItCools is a node one of whose addresses EC2 took back while it cooled.
+func lostWhileItCools(t *testing.T, coolDown time.Duration) (*world, netip.Addr) {
 	w := ready(t, ipam.Sound())
-	w.set.CoolDown = 20 * time.Minute
+	w.set.CoolDown = coolDown
 	w.step(ipam.Set{Settings: w.set})
 	b, a := w.up("c1", "web-1")
 	w.down(b)
@@ -53,6 +52,13 @@ func TestGoneWhileItCools(t *testing.T) {
 		e := &w.enis[i]
 		e.Addresses = slices.DeleteFunc(e.Addresses, func(ip netip.Addr) bool { return ip == a })
 	}
+	return w, a
+}
+
+// TestGoneWhileItCools: EC2 takes back an address that cools. What was released may be named again by a stale view, so its record stays until the
+// cool-down's end.
+func TestGoneWhileItCools(t *testing.T) {
+	w, a := lostWhileItCools(t, 20*time.Minute)
 	w.live(5 * time.Minute)
 	if r, ok := w.rows[ipam.Key{Address: a}]; !ok || r.State != ipam.Cooling || r.ENI != "" {
 		t.Errorf("the record of %v, which EC2 took back while it cooled, is %+v, %v", a, r, ok)
@@ -84,15 +90,8 @@ func TestCreatedWithoutACIDR(t *testing.T) {
 
 // TestClaimedInQuarantine: a living veth that nobody recorded has an address, and the runtime's next list says whose it is.
 func TestClaimedInQuarantine(t *testing.T) {
-	w := ready(t, ipam.Sound())
-	b, a := w.up("c1", "web-1")
-	w.down(b)
+	w, a := quarantined(t)
 	w.boxes = nil
-	w.stranger(a)
-	w.live(5 * time.Minute)
-	if w.seenView().Quarantined != 1 {
-		t.Fatalf("the address of an unknown veth is not set aside: %+v", w.seenView())
-	}
 	other := w.pod("c2", "web-2")
 	other.ready, other.addr = true, a
 	w.live(5 * time.Minute)

@@ -95,14 +95,7 @@ func (w *world) calmBut(lane ipam.LaneKind) {
 			held = append(held, w.take(i))
 			continue
 		}
-		switch {
-		case len(w.saves[0]) > 0:
-			w.save(ipam.RunStore, len(w.saves[0]))
-		case len(w.saves[1]) > 0:
-			w.save(ipam.LibStore, len(w.saves[1]))
-		default:
-			w.step(w.outcome(w.take(0)))
-		}
+		w.answer()
 	}
 	w.flight = held
 }

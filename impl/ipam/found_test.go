@@ -16,11 +16,7 @@ func TestAnENIWithPodsOutlivesALimit(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.start()
 	w.live(30 * time.Second)
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		w.live(20 * time.Second)
-		w.up(name, name)
-	}
-	w.live(30 * time.Second)
+	w.sevenPods()
 	v := w.eni("eni-1")
 	v.Status, v.Instance, v.Device, v.Attachment, v.DOT = "available", "", 0, "", false
 	w.kernel.Unplug(v.MAC)
@@ -100,6 +96,17 @@ func TestALateUnassignmentTakesNothingInUse(t *testing.T) {
 	}
 }
 
+// outlivesADrain says whether an ENI stays attached when a daemon starts with the intent of a drain that is over.
+func (w *world) outlivesADrain(v *cloudENI) bool {
+	stale := ipam.Row{Intent: &ipam.Intent{Token: "enilab-old", Stage: ipam.Draining, Doing: ipam.DetachENI,
+		ENI: ipam.ENI{ID: v.ID, MAC: v.MAC, Device: v.Device, Primary: v.Primary, Addresses: v.Addresses, Attachment: v.Attachment, Instance: v.Instance}}}
+	w.rows[stale.Key()] = stale
+	w.start()
+	w.live(10 * time.Minute)
+	now := w.eni(v.ID)
+	return now != nil && now.Status == "in-use"
+}
+
 // A drain's intent whose drop never became durable comes back when pods use the ENI. Evidence is about the rows that EC2 says are on
 // the ENI, also when nobody has placed them there yet.
 func TestAnOldDrainSparesPods(t *testing.T) {
@@ -107,10 +114,7 @@ func TestAnOldDrainSparesPods(t *testing.T) {
 	w.set.WarmENITarget = 2
 	w.start()
 	w.live(30 * time.Second)
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		w.up(name, name)
-		w.live(20 * time.Second)
-	}
+	w.sevenPods()
 	v := w.eni("eni-1")
 	var used []netip.Addr
 	w.node.Rows(func(r ipam.Row) {
@@ -121,12 +125,7 @@ func TestAnOldDrainSparesPods(t *testing.T) {
 	if len(used) == 0 {
 		t.Fatal("no pod is on eni-1: the test shows nothing")
 	}
-	stale := ipam.Row{Intent: &ipam.Intent{Token: "enilab-old", Stage: ipam.Draining, Doing: ipam.DetachENI,
-		ENI: ipam.ENI{ID: v.ID, MAC: v.MAC, Device: v.Device, Primary: v.Primary, Addresses: v.Addresses, Attachment: v.Attachment, Instance: v.Instance}}}
-	w.rows[stale.Key()] = stale
-	w.start()
-	w.live(10 * time.Minute)
-	if now := w.eni("eni-1"); now == nil || now.Status != "in-use" {
+	if !w.outlivesADrain(v) {
 		t.Fatalf("eni-1 was detached under %v", used)
 	}
 }

@@ -225,16 +225,6 @@ func TestARefusedGroupAsksNobody(t *testing.T) {
 // TestATakenOverMACIsTold, and is no warning: another CNI's record says whose the link is.
 func TestATakenOverMACIsTold(t *testing.T) {
 	w, pods := manned(t)
-	told, warned := 0, 0
-	w.tap = func(_ ipam.Input, effs []ipam.Effect) {
-		for _, e := range effs {
-			if n, ok := e.(*ipam.Note); ok && n.Point == ipam.MACUnrecorded {
-				if told++; n.Warn {
-					warned++
-				}
-			}
-		}
-	}
 	veth := w.kernel.VethOf("c1")
 	w.kernel.SetLinkMAC(veth, "0a:11:22:33:44:55")
 	w.kernel.SetLinkAlias(veth, "")
@@ -246,7 +236,7 @@ func TestATakenOverMACIsTold(t *testing.T) {
 	}
 	w.start()
 	w.live(5 * time.Minute)
-	if told != 1 || warned != 0 {
+	if told, warned := w.marks[ipam.MACUnrecorded], w.warned[ipam.MACUnrecorded]; told != 1 || warned != 0 {
 		t.Errorf("it is told %d times, %d of them as a warning", told, warned)
 	}
 	w.converged("taken over", pods)

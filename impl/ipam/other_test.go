@@ -15,11 +15,7 @@ func withSecond(t *testing.T) (w *world, boxes []*box, calls *int) {
 	w = newWorld(t, ipam.Sound())
 	w.start()
 	w.live(30 * time.Second)
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		w.live(20 * time.Second)
-		w.up(name, name)
-	}
-	w.live(30 * time.Second)
+	w.sevenPods()
 	for i := range w.boxes {
 		boxes = append(boxes, &w.boxes[i])
 	}

@@ -1,6 +1,7 @@
 package ipam_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -173,15 +174,7 @@ func TestDelEndsAWaitingAdd(t *testing.T) {
 
 // TestAQuarantinedAddressKeepsItsRules: what is in use by who knows whom goes on working.
 func TestAQuarantinedAddressKeepsItsRules(t *testing.T) {
-	w := ready(t, ipam.Sound())
-	b, a := w.up("c1", "web-1")
-	w.down(b)
-	b.ready = false
-	w.stranger(a)
-	w.live(5 * time.Minute)
-	if w.seenView().Quarantined != 1 {
-		t.Fatalf("the address of the stranger is not set aside: %+v", w.seenView())
-	}
+	w, a := quarantined(t)
 	w.kernel.AddForeignRule(dataplane.Rule{Priority: dataplane.PriorityToPod, To: prefix(a), Table: dataplane.MainTable})
 	w.kernel.SetLinkAlias("veth9", "gone")
 	w.kernel.Apply(dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.DeleteVeth, Alias: "gone"}}}, 0, 1)
@@ -201,6 +194,21 @@ func TestAQuarantinedAddressKeepsItsRules(t *testing.T) {
 	if w.marks[ipam.QuarantineEnded] != 1 || w.marks[ipam.ResidueRemoved] == removed {
 		t.Errorf("the quarantine ended %d times, and what it had protected is still there", w.marks[ipam.QuarantineEnded])
 	}
+}
+
+// quarantined is a node that has set an address aside: a stranger uses it.
+func quarantined(t *testing.T) (*world, netip.Addr) {
+	t.Helper()
+	w := ready(t, ipam.Sound())
+	b, a := w.up("c1", "web-1")
+	w.down(b)
+	b.ready = false
+	w.stranger(a)
+	w.live(5 * time.Minute)
+	if w.seenView().Quarantined != 1 {
+		t.Fatalf("the address of the stranger is not set aside: %+v", w.seenView())
+	}
+	return w, a
 }
 
 // stranger puts an address into a namespace of somebody else's, behind a link without an alias.
@@ -239,15 +247,7 @@ func TestAnOlderLookSaysNothing(t *testing.T) {
 
 // TestAQuarantineEndsAfterTwoLooks: one may be of a moment between two.
 func TestAQuarantineEndsAfterTwoLooks(t *testing.T) {
-	w := ready(t, ipam.Sound())
-	b, a := w.up("c1", "web-1")
-	w.down(b)
-	b.ready = false
-	w.stranger(a)
-	w.live(5 * time.Minute)
-	if w.seenView().Quarantined != 1 {
-		t.Fatalf("the address of the stranger is not set aside: %+v", w.seenView())
-	}
+	w, _ := quarantined(t)
 	w.kernel.SetLinkAlias("veth9", "gone")
 	w.kernel.Apply(dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.DeleteVeth, Alias: "gone"}}}, 0, 1)
 	looks := 0

@@ -37,31 +37,35 @@ func TestEveryDecisionIsTaken(t *testing.T) {
 
 // Each table turns one fact of a decision at a time.
 
+// decision is a row of the tables whose decision needs nothing but the facts.
+type decision[T any] struct {
+	name string
+	in   T
+	want bool
+}
+
+func decides[T any](t *testing.T, judge func(T) bool, rows []decision[T]) {
+	t.Helper()
+	for _, c := range rows {
+		if got := judge(c.in); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
 func TestWholeAnswer(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		in   Answer
-		want bool
-	}{
+	decides(t, wholeAnswer, []decision[Answer]{
 		{"a source that ends early", Answer{What: LookKernel}, false},
 		{"a whole one", Answer{What: LookKernel, Complete: true, Sandboxed: true}, true},
 		{"a runtime that lists us", Answer{What: LookRuntime, Complete: true, HoldsSelf: true, Sandboxed: true}, true},
 		{"another runtime (seeds/000)", Answer{What: LookRuntime, Complete: true, Sandboxed: true}, false},
 		{"a runtime, and we run outside any", Answer{What: LookRuntime, Complete: true}, true},
 		{"a runtime that lists us and ends early", Answer{What: LookRuntime, HoldsSelf: true, Sandboxed: true}, false},
-	} {
-		if got := wholeAnswer(c.in); got != c.want {
-			t.Errorf("%s: %t", c.name, got)
-		}
-	}
+	})
 }
 
 func TestTwiceByEC2(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		in   Absence
-		want bool
-	}{
+	decides(t, twiceByEC2, []decision[Absence]{
 		{"metadata once, EC2 twice, no link", Absence{ByIMDS: 1, ByEC2: 2}, true},
 		{"metadata still lists it", Absence{ByEC2: 2}, false},
 		{"EC2 once", Absence{ByIMDS: 9, ByEC2: 1}, false},
@@ -70,19 +74,11 @@ func TestTwiceByEC2(t *testing.T) {
 		{"metadata alone", Absence{ByIMDS: 9}, false},
 		{"metadata alone, which EC2 is not asked about, for long", Absence{ByIMDS: 9, Lasting: true}, true},
 		{"the same, and its link is there", Absence{ByIMDS: 9, Lasting: true, Linked: true}, false},
-	} {
-		if got := twiceByEC2(c.in); got != c.want {
-			t.Errorf("%s: %t", c.name, got)
-		}
-	}
+	})
 }
 
 func TestNotSomebodyElses(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		in   Claim
-		want bool
-	}{
+	decides(t, notSomebodyElses, []decision[Claim]{
 		{"nothing is known", Claim{Untagged: true}, false},
 		{"nothing is known, but our records name it", Claim{Recorded: true}, true},
 		{"untagged", Claim{Read: true, Untagged: true}, true},
@@ -93,11 +89,7 @@ func TestNotSomebodyElses(t *testing.T) {
 		{"no_manage", Claim{Read: true, Kept: true, Made: true, Named: true, Untagged: true, Recorded: true}, false},
 		{"the primary one, whatever its tags", Claim{Primary: true, Read: true, Kept: true}, true},
 		{"the primary one", Claim{Primary: true}, true},
-	} {
-		if got := notSomebodyElses(c.in); got != c.want {
-			t.Errorf("%s: %t", c.name, got)
-		}
-	}
+	})
 }
 
 func TestProvenUnused(t *testing.T) {
@@ -251,11 +243,7 @@ func TestSmallDecisions(t *testing.T) {
 }
 
 func TestProvenLeak(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		in   Leak
-		want bool
-	}{
+	decides(t, provenLeak, []decision[Leak]{
 		{"our own, old enough", Leak{Ours: true, Age: ownLeakAge}, true},
 		{"our own, young", Leak{Ours: true, Age: ownLeakAge - 1, Seen: time.Hour}, false},
 		{"our own without a time", Leak{Ours: true, Age: -1, Seen: time.Hour}, false},
@@ -273,11 +261,7 @@ func TestProvenLeak(t *testing.T) {
 		{"our own, young, as available as a dead instance's", Leak{Ours: true, Near: true, Seen: otherLeakAge,
 			Gone: 2}, false},
 		{"a dead instance's without a time", Leak{Near: true, Age: -1, Seen: time.Hour, Gone: 2}, false},
-	} {
-		if got := provenLeak(c.in); got != c.want {
-			t.Errorf("%s: %t", c.name, got)
-		}
-	}
+	})
 }
 
 func TestWarmTargets(t *testing.T) {

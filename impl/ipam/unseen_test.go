@@ -60,16 +60,7 @@ func TestAnInputStaysTheCallers(t *testing.T) {
 
 // TestAnAddressThatIsGoneIsToldOnce: one that EC2 took back while it cooled is no longer looked for on its ENI.
 func TestAnAddressThatIsGoneIsToldOnce(t *testing.T) {
-	w := ready(t, ipam.Sound())
-	w.set.CoolDown = 40 * time.Minute
-	w.step(ipam.Set{Settings: w.set})
-	b, a := w.up("c1", "web-1")
-	w.down(b)
-	b.ready = false
-	for i := range w.enis {
-		e := &w.enis[i]
-		e.Addresses = slices.DeleteFunc(e.Addresses, func(ip netip.Addr) bool { return ip == a })
-	}
+	w, a := lostWhileItCools(t, 40*time.Minute)
 	w.live(30 * time.Minute)
 	if n := w.marks[ipam.AddressMissing]; n != 1 {
 		t.Errorf("that %v is missing is told %d times", a, n)
@@ -252,19 +243,9 @@ func TestAMACThatNobodyRecordedIsAWarning(t *testing.T) {
 	w.kernel.SetLinkMAC(veth, "0a:11:22:33:44:55")
 	w.kernel.SetLinkAlias(veth, "")
 	clear(w.rows)
-	warned, told := 0, 0
-	w.tap = func(_ ipam.Input, effs []ipam.Effect) {
-		for _, e := range effs {
-			if n, ok := e.(*ipam.Note); ok && n.Point == ipam.MACUnrecorded {
-				if told++; n.Warn {
-					warned++
-				}
-			}
-		}
-	}
 	w.start()
 	w.live(time.Minute)
-	if told != 1 || warned != 1 {
+	if told, warned := w.marks[ipam.MACUnrecorded], w.warned[ipam.MACUnrecorded]; told != 1 || warned != 1 {
 		t.Errorf("told %d times, of which %d are warnings; expected one", told, warned)
 	}
 }
@@ -314,12 +295,7 @@ func TestAnOldDrainSparesWhatCools(t *testing.T) {
 	if cooling == 0 {
 		t.Fatal("no pod was on eni-1: the test shows nothing")
 	}
-	stale := ipam.Row{Intent: &ipam.Intent{Token: "enilab-old", Stage: ipam.Draining, Doing: ipam.DetachENI,
-		ENI: ipam.ENI{ID: v.ID, MAC: v.MAC, Device: v.Device, Primary: v.Primary, Addresses: v.Addresses, Attachment: v.Attachment, Instance: v.Instance}}}
-	w.rows[stale.Key()] = stale
-	w.start()
-	w.live(10 * time.Minute)
-	if now := w.eni("eni-1"); now == nil || now.Status != "in-use" {
+	if !w.outlivesADrain(&v) {
 		t.Errorf("eni-1 was detached while %d of its addresses cool", cooling)
 	}
 }

@@ -78,8 +78,9 @@ type world struct {
 	rows    map[ipam.Key]ipam.Row // durable
 	replies map[ipam.Req]*ipam.Reply
 	marks   map[ipam.Point]int
-	stages  map[move]int  // moves of ENIs
-	effs    []ipam.Effect // of the last step
+	warned  map[ipam.Point]int // of marks
+	stages  map[move]int       // moves of ENIs
+	effs    []ipam.Effect      // of the last step
 	lastReq ipam.Req
 	lax     bool // I13 is not judged
 	past    [200]happening
@@ -151,7 +152,8 @@ func effectInShort(e ipam.Effect) string {
 
 func newWorld(t testing.TB, p *ipam.Policy) *world {
 	w := &world{t: t, policy: p, contract: judge.NewContract(), kernel: kernel.New(1), limits: ipam.Limits{ENIs: 3, Addresses: 6},
-		set: ipam.Defaults(), version: ipam.Version, cluster: "c", rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Point]int{}, stages: map[move]int{}}
+		set: ipam.Defaults(), version: ipam.Version, cluster: "c", rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Point]int{},
+		warned: map[ipam.Point]int{}, stages: map[move]int{}}
 	w.set.API = false
 	w.now = time.Second
 	subnet := netip.MustParsePrefix("10.0.0.0/24")
@@ -215,6 +217,9 @@ func (w *world) step(in ipam.Input) []ipam.Effect {
 			w.saves[e.Store] = append(w.saves[e.Store], e)
 		case *ipam.Note:
 			w.marks[e.Point]++
+			if e.Warn {
+				w.warned[e.Point]++
+			}
 		default:
 			w.flight = append(w.flight, e)
 		}
@@ -292,16 +297,22 @@ func (w *world) endure(s ipam.Store, k int) {
 // calm answers everything at once, truly, until nothing is outstanding.
 func (w *world) calm() {
 	for i := 0; len(w.flight)+len(w.saves[0])+len(w.saves[1]) > 0; i++ {
-		switch {
-		case i > 10_000:
+		if i > 10_000 {
 			w.t.Fatalf("at %v the node never comes to rest: %#v", w.now, w.flight)
-		case len(w.saves[0]) > 0:
-			w.save(ipam.RunStore, len(w.saves[0]))
-		case len(w.saves[1]) > 0:
-			w.save(ipam.LibStore, len(w.saves[1]))
-		default:
-			w.step(w.outcome(w.take(0)))
 		}
+		w.answer()
+	}
+}
+
+// answer makes a store's Saves durable, or answers what is longest in flight.
+func (w *world) answer() {
+	switch {
+	case len(w.saves[0]) > 0:
+		w.save(ipam.RunStore, len(w.saves[0]))
+	case len(w.saves[1]) > 0:
+		w.save(ipam.LibStore, len(w.saves[1]))
+	default:
+		w.step(w.outcome(w.take(0)))
 	}
 }
 
