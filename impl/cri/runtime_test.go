@@ -20,6 +20,7 @@ import (
 
 	"github.com/enilab/enilab/impl/grpclite"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -301,16 +302,10 @@ func TestSocketWithoutGRPCIsAnError(t *testing.T) {
 	for _, answer := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", strings.Repeat("\x00", 4096), "PRI * HTTP/2.0"} {
 		path := filepath.Join(t.TempDir(), "x.sock")
 		l := must.Get(net.Listen("unix", path))(t)
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				_, _ = c.Write([]byte(answer))
-				_ = c.Close()
-			}
-		}()
+		go accept.Each(l.Accept, func(c net.Conn) {
+			_, _ = c.Write([]byte(answer))
+			_ = c.Close()
+		})
 		got, err := dial(t, path).Sandboxes(bounded(t, patience))
 		if err == nil || got != nil {
 			t.Errorf("%q: got %v, %v", answer, got, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -26,21 +27,15 @@ func answering(t *testing.T, out *ipc.Response) (socket string) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	l := must.Get(ipc.Listen(filepath.Join(dir, "s")))(t)
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			p, err := l.Accept()
-			if err != nil {
-				return
+	go accept.Each(l.Accept, func(p *ipc.Peer) {
+		go func() {
+			defer p.Close()
+			if _, _, err := p.Read(); err == nil && out != nil {
+				_ = p.Write(out)
 			}
-			go func() {
-				defer p.Close()
-				if _, _, err := p.Read(); err == nil && out != nil {
-					_ = p.Write(out)
-				}
-				<-p.Gone()
-			}()
-		}
-	}()
+			<-p.Gone()
+		}()
+	})
 	return filepath.Join(dir, "s")
 }
 

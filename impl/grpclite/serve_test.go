@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -27,25 +28,20 @@ func TestServeAnswersGRPCsOwnClient(t *testing.T) {
 			l := must.Get(net.Listen("unix", path))(t)
 			defer l.Close()
 			served := make(chan error, 2)
-			go func() {
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						return
-					}
-					said := make([]byte, 4)
-					if _, err = c.Read(said); err == nil {
-						err = Serve(c, said, patience, func(method string, message []byte) Reply {
-							if method != "/t.T/M" || string(message) != "really?" {
-								t.Errorf("asked %s %q", method, message)
-							}
-							return want
-						})
-					}
-					served <- err
-					c.Close()
+			go accept.Each(l.Accept, func(c net.Conn) {
+				said := make([]byte, 4)
+				_, err := c.Read(said)
+				if err == nil {
+					err = Serve(c, said, patience, func(method string, message []byte) Reply {
+						if method != "/t.T/M" || string(message) != "really?" {
+							t.Errorf("asked %s %q", method, message)
+						}
+						return want
+					})
 				}
-			}()
+				served <- err
+				c.Close()
+			})
 			check := func(got []byte, code int, text string) {
 				t.Helper()
 				if code != want.Code || code != OK && text != want.Text || code == OK && string(got) != string(want.Message) {

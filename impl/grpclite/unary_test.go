@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -234,18 +235,12 @@ func script(t testing.TB, says []byte) (path string) {
 	path = socket(t)
 	l := must.Get(net.Listen("unix", path))(t)
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write(says)
-			_ = c.(*net.UnixConn).CloseWrite()
-			_, _ = io.Copy(io.Discard, c)
-			c.Close()
-		}
-	}()
+	go accept.Each(l.Accept, func(c net.Conn) {
+		_, _ = c.Write(says)
+		_ = c.(*net.UnixConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, c)
+		c.Close()
+	})
 	return path
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -95,15 +96,7 @@ func answering(f *testing.F, path string) *answerer {
 	l := must.Get(net.Listen("unix", path))(f)
 	f.Cleanup(func() { l.Close() })
 	d := &answerer{make(chan []byte, 1)}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			d.talk(c)
-		}
-	}()
+	go accept.Each(l.Accept, d.talk)
 	return d
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/mutation"
 )
@@ -356,13 +357,7 @@ type row struct {
 func (d *daemon) stop() { d.listener.Close() }
 
 func (d *daemon) serve() {
-	for {
-		p, err := d.listener.Accept()
-		if err != nil {
-			return
-		}
-		go d.talk(p)
-	}
+	accept.Each(d.listener.Accept, func(p *ipc.Peer) { go d.talk(p) })
 }
 
 func (d *daemon) talk(p *ipc.Peer) {

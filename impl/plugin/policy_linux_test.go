@@ -12,6 +12,7 @@ import (
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/netpolicy"
 	"github.com/enilab/enilab/impl/netpolicy/netpolicytest"
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -194,14 +195,8 @@ func nonsense(t *testing.T, path string) {
 	t.Helper()
 	l := must.Get(net.Listen("unix", path))(t)
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte("220 hello\r\n"))
-			c.Close()
-		}
-	}()
+	go accept.Each(l.Accept, func(c net.Conn) {
+		_, _ = c.Write([]byte("220 hello\r\n"))
+		c.Close()
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -26,16 +27,10 @@ func TestRedirect(t *testing.T) {
 			t.Fatal(e, err)
 		}
 		t.Cleanup(func() { l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				_, _ = io.WriteString(c, says)
-				c.Close()
-			}
-		}()
+		go accept.Each(l.Accept, func(c net.Conn) {
+			_, _ = io.WriteString(c, says)
+			c.Close()
+		})
 	}
 	serve(to.String(), "metadata")
 	serve("0.0.0.0:80", "ingress")

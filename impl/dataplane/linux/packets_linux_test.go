@@ -15,6 +15,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	rtnl "github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 )
 
@@ -124,17 +125,11 @@ func (s *site) serve(where *space, address string) {
 		return err
 	})
 	s.t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
-			_, _ = io.WriteString(c, host)
-			c.Close()
-		}
-	}()
+	go accept.Each(l.Accept, func(c net.Conn) {
+		host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
+		_, _ = io.WriteString(c, host)
+		c.Close()
+	})
 }
 
 // call connects and returns the address that the server saw. A nil where is the node itself.

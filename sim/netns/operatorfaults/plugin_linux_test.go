@@ -13,6 +13,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 )
@@ -130,15 +131,9 @@ func TestDaemonThatHangs(t *testing.T) {
 			a, b := m.add("a"), m.add("b")
 			m.term()
 			l := must.Get(net.Listen("unix", m.box.Root()+socketPath))(m.t)
-			go func() {
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						return
-					}
-					go func() { answer(c); c.Close() }()
-				}
-			}()
+			go accept.Each(l.Accept, func(c net.Conn) {
+				go func() { answer(c); c.Close() }()
+			})
 			p := m.sandbox("p")
 			before := m.inventory()
 			began := time.Now()
