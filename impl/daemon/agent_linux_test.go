@@ -113,9 +113,7 @@ func TestRequestsWithoutSense(t *testing.T) {
 // TestSilentMetadata: the daemon is up at once, says why it takes no pods, and answers an ADD before its deadline.
 func TestSilentMetadata(t *testing.T) {
 	r := newRig(t, 2)
-	r.cloud.silent = make(chan struct{})
-	r.start()
-	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	r.startSilent()
 	out := r.status()
 	if out.Ready || out.Busy || len(out.Reasons) == 0 {
 		t.Errorf("status: %+v", out)
@@ -152,10 +150,7 @@ func TestNodeWithoutAddressesIsNotReady(t *testing.T) {
 
 // TestReasonsAreLogged: what happens right after another change is in the log a moment later, although nothing else happens.
 func TestReasonsAreLogged(t *testing.T) {
-	r := newRig(t, 3)
-	s := &gatedStore{}
-	r.c.Parts.Store = s.before
-	r.start().serves()
+	r, s := gatedRig(t, 3)
 	r.add("one")
 	s.fail(true)
 	if out := r.must(addOf("two"), passed(t)...); out.Code == 0 {
@@ -247,9 +242,7 @@ func TestHungPlanHoldsUpItsAttachmentOnly(t *testing.T) {
 // TestStopAnswersWhatWaits: what waits is answered, what runs ends, and then the daemon does.
 func TestStopAnswersWhatWaits(t *testing.T) {
 	r := newRig(t, 1)
-	r.cloud.silent = make(chan struct{})
-	r.start()
-	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	r.startSilent()
 	answers := make(chan *ipc.Response, 3)
 	for i := range 3 {
 		files := passed(t)
@@ -445,10 +438,7 @@ func TestDELIntentsAreDone(t *testing.T) {
 
 // TestIntentIsTriedAgain: a DEL whose record cannot be written keeps its file until it can.
 func TestIntentIsTriedAgain(t *testing.T) {
-	r := newRig(t, 3)
-	s := &gatedStore{}
-	r.c.Parts.Store = s.before
-	r.start().serves()
+	r, s := gatedRig(t, 3)
 	r.add("one")
 	s.fail(true)
 	dir := filepath.Join(r.c.RunDir, "del")

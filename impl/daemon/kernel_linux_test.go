@@ -15,6 +15,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/accept"
 	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/percentiles"
 )
@@ -108,32 +109,32 @@ func realNode(t *testing.T, addresses int) (*rig, *namespaceThread) {
 	return r, host
 }
 
+// realPod adds a pod with a namespace of its own, which works. files and inode are what the plugin passes of that.
+func (r *rig) realPod() (pod *namespaceThread, files []*os.File, inode uint64, out *ipc.Response) {
+	r.t.Helper()
+	pod = newNamespace(r.t)
+	files, inode = pod.pass(r.t)
+	if out = r.must(addOf("one"), files...); out.Code != 0 {
+		r.t.Fatalf("add: %+v\n%s", out, r.log)
+	}
+	return pod, files, inode, out
+}
+
 // TestRealKernel: the daemon, the local protocol and a kernel. An ADD makes a pod that answers, a DEL takes it away.
 func TestRealKernel(t *testing.T) {
 	r, host := realNode(t, 4)
 	r.start().serves()
-	pod := newNamespace(t)
-	files, inode := pod.pass(t)
-	out := r.must(addOf("one"), files...)
-	if out.Code != 0 {
-		t.Fatalf("add: %+v\n%s", out, r.log)
-	}
+	pod, files, inode, out := r.realPod()
 	var l net.Listener
 	pod.run(t, func() (err error) {
 		l, err = net.Listen("tcp4", net.JoinHostPort(out.Address.String(), "80"))
 		return err
 	})
 	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			fmt.Fprint(c, c.RemoteAddr())
-			c.Close()
-		}
-	}()
+	go accept.Each(l.Accept, func(c net.Conn) {
+		fmt.Fprint(c, c.RemoteAddr())
+		c.Close()
+	})
 	hello := func() (text string, err error) {
 		host.run(t, func() error {
 			var c net.Conn
@@ -177,12 +178,7 @@ func TestRealKernel(t *testing.T) {
 func TestRealKernelAddAgain(t *testing.T) {
 	r, host := realNode(t, 4)
 	r.start().serves()
-	pod := newNamespace(t)
-	files, inode := pod.pass(t)
-	first := r.must(addOf("one"), files...)
-	if first.Code != 0 {
-		t.Fatalf("add: %+v\n%s", first, r.log)
-	}
+	pod, _, inode, first := r.realPod()
 	to := netlink.NewIPNet(first.Address.AsSlice())
 	eth0 := func(do func(netlink.Link) error) func() error {
 		return func() error {
@@ -246,12 +242,7 @@ func openNamespaces(t *testing.T, inode uint64) (n int) {
 func TestRealKernelForgotten(t *testing.T) {
 	r, _ := realNode(t, 4)
 	r.start().serves()
-	pod := newNamespace(t)
-	files, _ := pod.pass(t)
-	one := r.must(addOf("one"), files...)
-	if one.Code != 0 {
-		t.Fatalf("add: %+v", one)
-	}
+	_, _, _, one := r.realPod()
 	r.end()
 	must.Do(t, os.WriteFile(r.c.RunDir+"/ipam.json", []byte("{"), 0o600))
 	r.record = &buffer{}

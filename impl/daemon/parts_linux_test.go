@@ -25,6 +25,14 @@ type gatedStore struct {
 	gate   chan struct{}
 }
 
+// gatedRig is a daemon that serves, and its store.
+func gatedRig(t *testing.T, addresses int) (*rig, *gatedStore) {
+	t.Helper()
+	r, s := newRig(t, addresses), &gatedStore{}
+	r.c.Parts.Store = s.before
+	return r.start().serves(), s
+}
+
 // before is Parts.Store.
 func (s *gatedStore) before(of Store) Store {
 	if f, ok := of.(*file); !ok || f.kind != ipam.RunStore {

@@ -33,9 +33,7 @@ func (r *rig) holds(path string, want []byte) {
 // next start, and what they chain stays for good.
 func TestConflist(t *testing.T) {
 	r, path := confRig(t)
-	r.cloud.silent = make(chan struct{})
-	r.start()
-	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	r.startSilent()
 	if out := r.status(); exists(path) || out.Serving {
 		t.Errorf("a conflist before metadata has answered; status %+v", out)
 	}
@@ -53,9 +51,7 @@ func TestConflist(t *testing.T) {
 	chained := strings.Replace(string(data), "    }\n  ]", "    },\n    {\"type\": \"istio-cni\"}\n  ]", 1)
 	must.Do(t, os.WriteFile(path, []byte(chained), 0o644))
 	r.c.Conflist.MTU = 9001
-	r.cloud.silent = make(chan struct{})
-	r.start()
-	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	r.startSilent()
 	if out := r.status(); !out.Ready || out.Serving {
 		t.Errorf("a restart is no outage, and a rolling update waits for its end: %+v", out)
 	}

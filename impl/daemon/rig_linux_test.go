@@ -202,6 +202,14 @@ func (r *rig) start() *rig {
 	return r
 }
 
+// startSilent starts a daemon that metadata does not answer before r.cloud.silent is closed.
+func (r *rig) startSilent() {
+	r.t.Helper()
+	r.cloud.silent = make(chan struct{})
+	r.start()
+	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+}
+
 // end is SIGTERM and the wait for it.
 func (r *rig) end() {
 	if r.stop == nil {

@@ -134,10 +134,7 @@ func TestReboot(t *testing.T) {
 
 // TestGroupCommit: what comes while a write runs is one write.
 func TestGroupCommit(t *testing.T) {
-	r := newRig(t, 40)
-	s := &gatedStore{}
-	r.c.Parts.Store = s.before
-	r.start().serves()
+	r, s := gatedRig(t, 40)
 	r.add("first")
 	gate := make(chan struct{})
 	s.mu.Lock()
@@ -166,10 +163,7 @@ func TestGroupCommit(t *testing.T) {
 
 // TestSaveFails: an ADD whose record cannot be written is refused and leaves nothing.
 func TestSaveFails(t *testing.T) {
-	r := newRig(t, 3)
-	s := &gatedStore{}
-	r.c.Parts.Store = s.before
-	r.start().serves()
+	r, s := gatedRig(t, 3)
 	r.add("one")
 	s.fail(true)
 	out := r.must(addOf("two"), passed(t)...)
