@@ -50,10 +50,7 @@ func TestPodAndBack(t *testing.T) {
 
 // TestHeldNamespace: the removal takes the address from a namespace that somebody keeps alive.
 func TestHeldNamespace(t *testing.T) {
-	k := openNew(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, s, _, w := withOpenPod(t, Options{})
 	apply(t, k, dataplane.PodRemoval(w), nil)
 	s.run(t, func() error {
 		if links, err := netlink.LinkList(); err != nil || len(links) != 1 {

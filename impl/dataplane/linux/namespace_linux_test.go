@@ -49,11 +49,17 @@ func openNew(t testing.TB, o Options) *Kernel {
 // withPod is a new namespace of a node with one pod.
 func withPod(t testing.TB) (*Kernel, dataplane.PodSpec) {
 	t.Helper()
-	k := openNew(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, _, _, w := withOpenPod(t, Options{})
 	return k, w
+}
+
+// withOpenPod is withPod on a kernel of these options, and gives the pod's namespace and the socket in it, too.
+func withOpenPod(t testing.TB, o Options) (*Kernel, *space, *Pod, dataplane.PodSpec) {
+	t.Helper()
+	k, s := openNew(t, o), newSpace(t)
+	p, w := s.pod(t), spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), p)
+	return k, s, p, w
 }
 
 // space is a namespace of a pod, a router, the internet.

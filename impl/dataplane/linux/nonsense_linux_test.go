@@ -102,11 +102,7 @@ func TestTheLongestAlias(t *testing.T) {
 
 // TestWhatThePodRefusesIsAnError: a route by a gateway that nothing leads to.
 func TestWhatThePodRefusesIsAnError(t *testing.T) {
-	k := openNew(t, Options{})
-	s := newSpace(t)
-	p := s.pod(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), p)
+	k, s, p, w := withOpenPod(t, Options{})
 	route := dataplane.Op{Kind: dataplane.PodRoute, Alias: w.Alias, Netns: s.inode, Dst: netip.MustParsePrefix("10.9.0.0/16"),
 		Via: netip.MustParseAddr("192.0.2.1")}
 	refuses(t, k, "a gateway behind the default route", route, p, dataplane.Unreachable)

@@ -110,10 +110,7 @@ func TestRulesOfEveryTable(t *testing.T) {
 // TestOthersRoutes: a route to a pod's address that leads elsewhere is not taken away with the pod's, and what says
 // more than our words can is not reported.
 func TestOthersRoutes(t *testing.T) {
-	k := openNew(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	must.Do(t, addAddress("eth0", "10.0.10.2/24"))
 	l := must.Get(netlink.LinkByName("eth0"))(t)
@@ -206,11 +203,7 @@ func TestRouteOfALinkWithoutItsAlias(t *testing.T) {
 
 // TestAdoptionOfWhatIsTaken: whose alias a link has keeps it; who has it already may say so again.
 func TestAdoptionOfWhatIsTaken(t *testing.T) {
-	k := openNew(t, Options{})
-	s := newSpace(t)
-	p := s.pod(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), p)
+	k, s, p, w := withOpenPod(t, Options{})
 	other := spec(2, s.inode)
 	adopt := dataplane.Op{Kind: dataplane.AdoptLink, Link: w.HostVeth, Alias: other.Alias, Addr: w.Address}
 	refuses(t, k, "another's link", adopt, nil, dataplane.Exists)

@@ -128,10 +128,7 @@ func everyRefusal(t *testing.T, k *Kernel) {
 // TestAFailedRenameLosesNothing, on a kernel that takes the link down for its new name: what cannot be read is not
 // lost, and a name that is refused leaves the link as it was.
 func TestAFailedRenameLosesNothing(t *testing.T) {
-	k := openNew(t, Options{Floor: true})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, _, _, w := withOpenPod(t, Options{Floor: true})
 	second := dataplane.Op{Kind: dataplane.ProxyNeighbour, Alias: w.Alias, Addr: dataplane.Gateway().Next()}
 	apply(t, k, one(second), nil)
 	before := observe(t, k)
@@ -179,10 +176,7 @@ func TestRenameThatTheKernelRefuses(t *testing.T) {
 
 // TestWhatIsSoAlreadyIsNotAskedFor: neither the name that a link has, for which an older kernel would take it down, nor its MAC.
 func TestWhatIsSoAlreadyIsNotAskedFor(t *testing.T) {
-	k := openNew(t, Options{Floor: true})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, _, _, w := withOpenPod(t, Options{Floor: true})
 	for _, op := range []dataplane.Op{{Kind: dataplane.RenameLink, Alias: w.Alias, Name: w.HostVeth},
 		{Kind: dataplane.SetMAC, Alias: w.Alias, MAC: dataplane.VethMAC(w.Alias)}} {
 		f := refusal{kind: unix.RTM_SETLINK, errno: unix.EPERM}

@@ -138,10 +138,7 @@ func TestThePodsEndOfAnEarlierPlan(t *testing.T) {
 
 // TestMACTwiceInAPlan: the second one is compared with what the first one wrote.
 func TestMACTwiceInAPlan(t *testing.T) {
-	k := openNew(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	own := dataplane.VethMAC(w.Alias)
 	set := func(mac string) dataplane.Op { return dataplane.Op{Kind: dataplane.SetMAC, Alias: w.Alias, MAC: mac} }
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{set(primaryMAC), set(own)}}, nil)
@@ -237,10 +234,7 @@ func TestShortMessages(t *testing.T) {
 
 // TestALoopbackBehindALinkIsNoUse: every pod has one, and all have the same.
 func TestALoopbackBehindALinkIsNoUse(t *testing.T) {
-	k := openNew(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, s, _, w := withOpenPod(t, Options{})
 	s.run(t, func() error {
 		lo, err := netlink.LinkByName("lo")
 		if err != nil {

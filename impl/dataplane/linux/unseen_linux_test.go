@@ -99,10 +99,7 @@ func TestAnAddressThatIsRightIsLeftAlone(t *testing.T) {
 // TestRenamedLinkKeepsRoutesThroughThePod: what is reached by way of the pod comes back after the way to the pod itself, on a kernel that takes the
 // link down for its new name.
 func TestRenamedLinkKeepsRoutesThroughThePod(t *testing.T) {
-	k := openNew(t, Options{Floor: true})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, _, _, w := withOpenPod(t, Options{Floor: true})
 	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
 	_, dst, err := net.ParseCIDR("10.0.1.0/24") // which the kernel lists first
 	must.Do(t, err)
