@@ -24,20 +24,14 @@ func (ps *pods) add(now time.Duration, in Add) {
 		return
 	}
 	if ps.Phase == recovering {
-		ps.requests.Queued = append(ps.requests.Queued, queued{Add: in.kept()})
+		ps.requests.Queued = append(ps.requests.Queued, queued{Add: new(in)})
 		return
 	}
 	if ps.pool.busy(in.Att) || ps.requests.waits(in.Att) {
-		ps.requests.enqueue(queued{Add: in.kept()})
+		ps.requests.enqueue(queued{Add: new(in)})
 		return
 	}
 	ps.startAdd(now, in)
-}
-
-// kept is a copy that outlives the step; most requests do not.
-func (in *Add) kept() *Add {
-	out := *in
-	return &out
 }
 
 // noName is the longest alias of an attachment with empty names.
@@ -58,7 +52,7 @@ func (ps *pods) startAdd(now time.Duration, in Add) {
 		ps.requests.Waiting = append(ps.requests.Waiting, in)
 		return
 	}
-	ps.begin(now, ix, in.kept())
+	ps.begin(now, ix, new(in))
 }
 
 // again is a repeated ADD that waits for an observation of the kernel.
@@ -97,7 +91,7 @@ func (ps *pods) answerAgains(now time.Duration, ix *dataplane.Index, asked uint6
 		case c.Tag > asked:
 			ps.requests.Agains = append(ps.requests.Agains, c)
 		case ok && ps.pool.Addrs[i].Op != noOp:
-			ps.requests.enqueue(queued{Add: c.kept()})
+			ps.requests.enqueue(queued{Add: new(c.Add)})
 		case ok && ps.pool.Addrs[i].Tag <= asked && ps.pool.Addrs[i].State == Assigned &&
 			ps.pool.Addrs[i].Netns == c.Netns:
 			ps.answerAgain(i, c.Req, ix)

@@ -25,20 +25,14 @@ func (ps *pods) del(now time.Duration, in Del) {
 		return
 	}
 	if ps.Phase == recovering { // what the checkpoint does not know, the kernel may
-		ps.requests.Queued = append(ps.requests.Queued, queued{Del: in.kept()})
+		ps.requests.Queued = append(ps.requests.Queued, queued{Del: new(in)})
 		return
 	}
 	if ps.pool.busy(in.Att) {
-		ps.requests.enqueue(queued{Del: in.kept()})
+		ps.requests.enqueue(queued{Del: new(in)})
 		return
 	}
 	ps.startDel(now, in)
-}
-
-// kept is a copy that outlives the step; most requests do not.
-func (in *Del) kept() *Del {
-	out := *in
-	return &out
 }
 
 func (ps *pods) startDel(now time.Duration, in Del) {

@@ -33,7 +33,7 @@ type open struct {
 	Deadline time.Duration
 }
 
-// queued is a request behind another operation on its attachment.
+// queued is a copy of a request behind another operation on its attachment. It outlives the step; most requests do not.
 type queued struct {
 	Add *Add
 	Del *Del
