@@ -108,6 +108,14 @@ func patched(old map[string]any, b []byte, kind string) (map[string]any, error) 
 	return strategic(runtime.DeepCopyJSON(old), p, "")
 }
 
+// inner is the object that another has under a name; an empty one if it has none.
+func inner(of map[string]any, name string) map[string]any {
+	if o, _ := of[name].(map[string]any); o != nil {
+		return o
+	}
+	return map[string]any{}
+}
+
 // merge is RFC 7396.
 func merge(into, patch map[string]any) map[string]any {
 	for name, v := range patch {
@@ -115,11 +123,7 @@ func merge(into, patch map[string]any) map[string]any {
 		case nil:
 			delete(into, name)
 		case map[string]any:
-			old, _ := into[name].(map[string]any)
-			if old == nil {
-				old = map[string]any{}
-			}
-			into[name] = merge(old, v)
+			into[name] = merge(inner(into, name), v)
 		default:
 			into[name] = v
 		}
@@ -170,11 +174,7 @@ func strategic(into, patch map[string]any, path string) (map[string]any, error) 
 		case nil:
 			delete(into, name)
 		case map[string]any:
-			old, _ := into[name].(map[string]any)
-			if old == nil {
-				old = map[string]any{}
-			}
-			into[name], err = strategic(old, v, path+"."+name)
+			into[name], err = strategic(inner(into, name), v, path+"."+name)
 		case []any:
 			old, _ := into[name].([]any)
 			into[name], err = strategicList(old, v, path+"."+name)

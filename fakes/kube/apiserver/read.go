@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/enilab/enilab/fakes/kube/server"
 )
 
 func (s *Server) read(w http.ResponseWriter, q *request) error {
@@ -38,7 +40,7 @@ func (s *Server) get(w http.ResponseWriter, q *request) error {
 	if o == nil {
 		return apierrors.NewNotFound(q.groupResource(), q.name)
 	}
-	send(w, http.StatusOK, q.shown(o.data))
+	server.Send(w, http.StatusOK, q.shown(o.data))
 	return nil
 }
 
@@ -168,7 +170,7 @@ func (s *Server) list(w http.ResponseWriter, q *request, chosen *choice) error {
 	for _, data := range v.items[from:to] {
 		items = append(items, q.listed(data))
 	}
-	send(w, http.StatusOK, map[string]any{"kind": q.kind + "List", "apiVersion": q.groupVersion(), "metadata": meta, "items": items})
+	server.Send(w, http.StatusOK, map[string]any{"kind": q.kind + "List", "apiVersion": q.groupVersion(), "metadata": meta, "items": items})
 	return nil
 }
 

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -17,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/enilab/enilab/fakes/kube/server"
 )
 
 // request is one for a resource.
@@ -84,7 +85,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	case discovery != nil && r.Method != http.MethodGet:
 		return notAllowed(schema.GroupResource{}, r.Method)
 	case discovery != nil:
-		send(w, http.StatusOK, discovery)
+		server.Send(w, http.StatusOK, discovery)
 		return nil
 	}
 	if err := s.look(r.Context()); err != nil {
@@ -131,7 +132,7 @@ func (s *Server) about(w http.ResponseWriter, r *http.Request) error {
 	}
 	major, rest, _ := strings.Cut(strings.TrimPrefix(Version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
-	send(w, http.StatusOK, version.Info{Major: major, Minor: minor, GitVersion: Version, GitTreeState: "clean", GoVersion: "go1.24", Compiler: "gc",
+	server.Send(w, http.StatusOK, version.Info{Major: major, Minor: minor, GitVersion: Version, GitTreeState: "clean", GoVersion: "go1.24", Compiler: "gc",
 		Platform: "linux/amd64"})
 	return nil
 }
@@ -279,16 +280,5 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 	status := known.Status()
 	status.Kind, status.APIVersion = "Status", "v1"
-	send(w, int(status.Code), status)
-}
-
-// send writes an object as the whole answer.
-func send(w http.ResponseWriter, code int, object any) {
-	b, err := json.Marshal(object)
-	if err != nil {
-		code, b = http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write(append(b, '\n')) // a caller that has gone does not want it
+	server.Send(w, int(status.Code), status)
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/enilab/enilab/fakes/kube/server"
 )
 
 // bodyLimit is the largest body, as the real server's.
@@ -187,7 +189,7 @@ func (s *Server) create(w http.ResponseWriter, q *request) error {
 	if !q.dry() {
 		data = s.store.set(k, data).data
 	}
-	send(w, http.StatusCreated, q.shown(data))
+	server.Send(w, http.StatusCreated, q.shown(data))
 	return nil
 }
 
@@ -266,10 +268,10 @@ func (s *Server) write(w http.ResponseWriter, q *request, old *object, data map[
 		}
 	}
 	if q.dry() {
-		send(w, http.StatusOK, q.shown(out))
+		server.Send(w, http.StatusOK, q.shown(out))
 		return nil
 	}
-	send(w, http.StatusOK, q.shown(s.store.set(q.key(), out).data))
+	server.Send(w, http.StatusOK, q.shown(s.store.set(q.key(), out).data))
 	return nil
 }
 
@@ -290,7 +292,7 @@ func (s *Server) delete(w http.ResponseWriter, q *request) error {
 	if !q.dry() {
 		s.store.remove(q.key())
 	}
-	send(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
+	server.Send(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{Name: q.name, Group: q.group, Kind: q.plural, UID: uidOf(uid)}})
 	return nil
 }

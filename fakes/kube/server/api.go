@@ -44,7 +44,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost:
 		a.postEvent(w, r)
 	case r.URL.Path == "/apis/networking.k8s.io/v1/networkpolicies": // a world has none
-		send(w, http.StatusOK, map[string]any{"kind": "NetworkPolicyList", "apiVersion": "networking.k8s.io/v1",
+		Send(w, http.StatusOK, map[string]any{"kind": "NetworkPolicyList", "apiVersion": "networking.k8s.io/v1",
 			"metadata": map[string]any{}, "items": []any{}})
 	case strings.HasPrefix(r.URL.Path, configs) && r.URL.Path != configs:
 		a.getConfig(w, r, strings.TrimPrefix(r.URL.Path, configs))
@@ -106,7 +106,7 @@ func (a *api) getConfig(w http.ResponseWriter, r *http.Request, name string) {
 	case !ok:
 		refuse(w, failure(http.StatusNotFound, "NotFound", `eniconfigs.crd.k8s.amazonaws.com "`+name+`" not found`))
 	default:
-		send(w, http.StatusOK, a.configObject(&e))
+		Send(w, http.StatusOK, a.configObject(&e))
 	}
 }
 
@@ -118,7 +118,7 @@ func (a *api) getNode(w http.ResponseWriter, r *http.Request, name string) {
 	case v.object == nil:
 		refuse(w, noNode(name))
 	default:
-		send(w, http.StatusOK, v.object)
+		Send(w, http.StatusOK, v.object)
 	}
 }
 
@@ -153,7 +153,7 @@ func (a *api) listNodes(w http.ResponseWriter, r *http.Request, name string) {
 		item.Kind, item.APIVersion = "", "" // as the real server: a list says it once
 		out.Items = append(out.Items, &item)
 	}
-	send(w, http.StatusOK, out)
+	Send(w, http.StatusOK, out)
 }
 
 // selected is the value that a fieldSelector demands of a field, "" for none. It must be the only demand.

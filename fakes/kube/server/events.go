@@ -41,7 +41,7 @@ func (a *api) postEvent(w http.ResponseWriter, r *http.Request) {
 	case !a.keepEvent(e.Metadata.Namespace + "/" + e.Metadata.Name):
 		refuse(w, failure(http.StatusConflict, "AlreadyExists", `events "`+e.Metadata.Name+`" already exists`))
 	default:
-		send(w, http.StatusCreated, json.RawMessage(data))
+		Send(w, http.StatusCreated, json.RawMessage(data))
 	}
 }
 

@@ -113,5 +113,5 @@ func (a *api) sendPods(w http.ResponseWriter, v snapshot, from int, limit uint64
 	for i := from; i < to; i++ {
 		out.Items = append(out.Items, a.podObject(v.node, &v.pods[i]))
 	}
-	send(w, http.StatusOK, out)
+	Send(w, http.StatusOK, out)
 }

@@ -62,8 +62,8 @@ func tooLarge() *status {
 	return s
 }
 
-// send writes an object as the whole answer.
-func send(w http.ResponseWriter, code int, object any) {
+// Send writes an object as the whole answer.
+func Send(w http.ResponseWriter, code int, object any) {
 	b, err := json.Marshal(object)
 	if err != nil {
 		code, b = http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`)
@@ -73,4 +73,4 @@ func send(w http.ResponseWriter, code int, object any) {
 	_, _ = w.Write(append(b, '\n')) // a caller that has gone does not want it
 }
 
-func refuse(w http.ResponseWriter, s *status) { send(w, s.Code, s) }
+func refuse(w http.ResponseWriter, s *status) { Send(w, s.Code, s) }
