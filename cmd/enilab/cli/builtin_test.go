@@ -12,11 +12,7 @@ import (
 // TestBuiltin: a scenario that comes with enilab is found by its name where there is no such file, and a file comes first.
 func TestBuiltin(t *testing.T) {
 	in(t, nil)
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
+	checkEndings(t, []ending{
 		{"run drift --seed 2", 0, "held  drift  "},
 		{"run drift.scn", 0, "held  drift  "},
 		{"run scenarios/drift.scn", 0, "held  drift  "},
@@ -32,12 +28,7 @@ func TestBuiltin(t *testing.T) {
 		{"symptoms zebra", 2, "no symptom has all of these words: zebra"},
 		{"shrink drift", 2, "shrink drift: it holds with seed 1"},
 		{"shrink scenarios/drift.scn -o scenarios/drift.scn", 2, "would write over the scenario itself"},
-	} {
-		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != c.code || !strings.Contains(out+errs, c.says) {
-			t.Errorf("enilab %s: exit code %d, want %d, with %q\n%s%s", c.args, code, c.code, c.says, out, errs)
-		}
-	}
+	})
 	must.Do(t, os.WriteFile("drift.scn", []byte(calm), 0o644))
 	if code, out, errs := enilab(t, "run", "drift.scn"); code != 0 || !strings.Contains(out, "1 variant, 1 expectation judged") {
 		t.Errorf("a file of that name comes first: exit code %d: %s%s", code, out, errs)

@@ -170,16 +170,29 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// ending is what a command line ends with, and something of what it says.
+type ending struct {
+	args string
+	code int
+	says string
+}
+
+func checkEndings(t *testing.T, rows []ending) {
+	t.Helper()
+	for _, c := range rows {
+		code, out, errs := enilab(t, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+errs, c.says) {
+			t.Errorf("enilab %s: exit code %d, want %d, with %q\n%s%s", c.args, code, c.code, c.says, out, errs)
+		}
+	}
+}
+
 // TestCodes: what commands end with, and the beginning of what they say.
 func TestCodes(t *testing.T) {
 	in(t, map[string]string{"calm.scn": calm, "wrong.scn": strings.Replace(calm, "== 2", "== 3", 1), "mute.scn": "cluster nodes=1\n",
 		"rules.scn": "cluster nodes=1 type=m5.large\nstart pods web 14 on node-1\nat 1m node-1 flush-rules\nat 4m expect node-1 addresses.assigned == 14\n",
 		"big.scn":   "cluster nodes=65\nalways \"nothing is leaked\"\n"})
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
+	for _, c := range []ending{
 		{"run calm.scn", 0, "held  calm  1 variant, 1 expectation judged, 0 skipped, "},
 		{"run calm.scn --seed 9 --twice", 0, "held  calm"},
 		{"run calm.scn --against no-sweep", 0, "; under mutant no-sweep\n"},

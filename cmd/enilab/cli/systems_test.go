@@ -146,11 +146,7 @@ func TestSystemsGet(t *testing.T) {
 		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		must.Do(t, os.WriteFile(name, []byte(text), 0o755))
 	}
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
+	checkEndings(t, []ending{
 		{"systems get", 2, "needs NAME@VERSION"},
 		{"systems get amazon-vpc-cni-k8z@1.23.1", 2, "did you mean amazon-vpc-cni-k8s?"},
 		{"systems get amazon-vpc-cni-k8s@9.0.0", 2, "version 9.0.0 is in no range"},
@@ -166,10 +162,5 @@ func TestSystemsGet(t *testing.T) {
 		{"systems get ptp", 0, "built where it is needed"},
 		{"run --on netns --in vm --cni a@1.0.0 drift", 2, "to fetch it: enilab systems get a@1.0.0"},
 		{"gate --from a@1.0.0 --to a@1.1.0", 2, "--from a@1.0.0: version 1.0.0 is not there; to fetch it: enilab systems get a@1.0.0"},
-	} {
-		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != c.code || !strings.Contains(out+errs, c.says) {
-			t.Errorf("enilab %s: exit code %d, want %d, with %q\n%s%s", c.args, code, c.code, c.says, out, errs)
-		}
-	}
+	})
 }
