@@ -35,14 +35,7 @@ func (n *Node) podBound(in *Input) {
 	if _, known := n.byUID[in.UID]; known || in.UID == "" {
 		return
 	}
-	var pi int32
-	if l := len(n.freePods); l > 0 {
-		pi = n.freePods[l-1]
-		n.freePods = n.freePods[:l-1]
-	} else {
-		pi = int32(len(n.pods))
-		n.pods = append(n.pods, pod{})
-	}
+	pi := takeSlot(&n.pods, &n.freePods)
 	n.pods[pi] = pod{
 		uid: in.UID, ns: in.Namespace, name: in.Name, hostNet: in.HostNetwork,
 		newest: none, timer: none, grace: defaultGrace,

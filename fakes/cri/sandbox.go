@@ -177,16 +177,20 @@ func (n *Node) box(id SandboxID) (int32, bool) {
 	return slot, true
 }
 
+// takeSlot is a slot of the list that nothing has: the last one that became free, or a new one.
+func takeSlot[T any](list *[]T, free *[]int32) int32 {
+	if l := len(*free); l > 0 {
+		i := (*free)[l-1]
+		*free = (*free)[:l-1]
+		return i
+	}
+	*list = append(*list, *new(T))
+	return int32(len(*list) - 1)
+}
+
 // newSandbox takes a slot and appends it to the order of creation.
 func (n *Node) newSandbox(ns, name, uid string) int32 {
-	var i int32
-	if l := len(n.freeBoxes); l > 0 {
-		i = n.freeBoxes[l-1]
-		n.freeBoxes = n.freeBoxes[:l-1]
-	} else {
-		i = int32(len(n.sandboxes))
-		n.sandboxes = append(n.sandboxes, sandbox{})
-	}
+	i := takeSlot(&n.sandboxes, &n.freeBoxes)
 	n.sandboxes[i] = sandbox{
 		id: SandboxID(n.serial(i)), cid: n.rng.containerID(),
 		uid: uid, ns: ns, name: name,
