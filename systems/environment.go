@@ -100,15 +100,7 @@ func (s *System) Configuration(words Words, env map[string]string) ([]byte, erro
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %s: %w", s.Name, s.Version, s.Conflist.Name, err)
 	}
-	list, err := s.parseList(filled)
-	if err != nil {
-		return nil, err
-	}
-	kept, dropped := s.keep(list.plugins)
-	if len(dropped) == 0 {
-		return []byte(filled), nil
-	}
-	return list.with(kept)
+	return s.pruned(filled)
 }
 
 // Outline is the conflist before a node fills it in: each placeholder is left as ${NAME}.
@@ -136,6 +128,11 @@ func (s *System) Template() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.pruned(text)
+}
+
+// pruned is a conflist without the plugins that are not there.
+func (s *System) pruned(text string) ([]byte, error) {
 	list, err := s.parseList(text)
 	if err != nil {
 		return nil, err

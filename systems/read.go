@@ -112,13 +112,23 @@ func (r *reader) conflist(c *Text) []field {
 	}
 }
 
+// first is a field before whose value something is done.
+func first(f field, do func()) field {
+	read := f.read
+	f.read = func(n *yaml.Node) {
+		do()
+		read(n)
+	}
+	return f
+}
+
 // daemon is nil in a System until the key is there.
 func (r *reader) daemon(s *System) field {
 	d := s.Daemon
 	if d == nil {
 		d = &Daemon{}
 	}
-	f := r.nested("daemon", "the process on every node; without it, a plugin alone", []field{
+	return first(r.nested("daemon", "the process on every node; without it, a plugin alone", []field{
 		r.expandables("argv", "its command line; the first word is a path in the node", &d.Argv),
 		r.absolute("folder", "its working folder", &d.Folder),
 		r.absolute("log", "file in the node with what it says, beside its output", &d.Log),
@@ -145,13 +155,7 @@ func (r *reader) daemon(s *System) field {
 			r.oneOf("signal", "then SIGKILL", &d.Stop.Signal, "TERM", "INT", "QUIT", "HUP", "KILL"),
 			r.duration("grace", "how long it may take; left out: the manifest's, or 30 s", &d.Stop.Grace),
 		}),
-	})
-	read := f.read
-	f.read = func(n *yaml.Node) {
-		s.Daemon = d
-		read(n)
-	}
-	return f
+	}), func() { s.Daemon = d })
 }
 
 // get is nil in a System until the key is there.
@@ -180,13 +184,8 @@ func (r *reader) get(s *System) field {
 				r.inside("to", "in the version's folder", &f.To), r.flag("optional", "a version may lack it", &f.Optional)}
 		}, &g.Files),
 	}
-	f := r.nested("get", "where enilab systems get has a version from: its image, or sources that it is built of", below)
-	read := f.read
-	f.read = func(n *yaml.Node) {
-		s.Get = g
-		read(n)
-	}
-	return f
+	return first(r.nested("get", "where enilab systems get has a version from: its image, or sources that it is built of", below),
+		func() { s.Get = g })
 }
 
 // executes is a list of programs.
@@ -215,28 +214,20 @@ func (r *reader) entrypoint(d *Daemon) field {
 	if e == nil {
 		e = &Entrypoint{}
 	}
-	f := r.nested("entrypoint", "what its image runs: it starts the daemon, installs plugins and configuration itself, and runs where its files are there", []field{
-		r.expandables("argv", "its command line", &e.Argv), r.needs(&e.Needs), r.executes(&e.Executes),
-	})
-	read := f.read
-	f.read = func(n *yaml.Node) {
-		d.Entrypoint = e
-		read(n)
-	}
-	return f
+	return first(r.nested("entrypoint",
+		"what its image runs: it starts the daemon, installs plugins and configuration itself, and runs where its files are there",
+		[]field{r.expandables("argv", "its command line", &e.Argv), r.needs(&e.Needs), r.executes(&e.Executes)},
+	), func() { d.Entrypoint = e })
 }
 
 // serves: one question takes the place of another.
 func (r *reader) serves(s *Serves) field {
 	ask := func(f field, clear ...*string) field {
-		read := f.read
-		f.read = func(n *yaml.Node) {
+		return first(f, func() {
 			for _, c := range clear {
 				*c = ""
 			}
-			read(n)
-		}
-		return f
+		})
 	}
 	below := []field{
 		ask(r.text("tcp", "ADDRESS:PORT that takes a connection", &s.TCP), &s.Unix, &s.HTTP),
