@@ -117,7 +117,7 @@ func (c *Contract) saved(in ipam.Saved) {
 		case in.Err == "" && in.Store == ipam.LibStore:
 			c.settleIntents(e)
 		case in.Err == "":
-			c.settleRows(e)
+			eachRow(e, c.settleRow)
 		case in.Store == ipam.RunStore:
 			c.takeBack(e)
 		}
@@ -141,14 +141,15 @@ func (c *Contract) settleIntents(e *ipam.Save) {
 	}
 }
 
-func (c *Contract) settleRows(e *ipam.Save) {
+// eachRow hands over what a Save makes of addresses.
+func eachRow(e *ipam.Save, do func(netip.Addr, holding)) {
 	for i := range e.Put {
 		if r := &e.Put[i]; r.Intent == nil && r.Address.IsValid() {
-			c.settleRow(r.Address, holding{r.State, r.Att})
+			do(r.Address, holding{r.State, r.Att})
 		}
 	}
 	for _, k := range e.Drop {
-		c.settleRow(k.Address, holding{})
+		do(k.Address, holding{})
 	}
 }
 
@@ -239,14 +240,7 @@ func (c *Contract) assigns(r *ipam.Row) (seq uint64, ok bool) {
 // replay gives rows what Saves say that are still under way.
 func (c *Contract) replay() {
 	for _, e := range c.stores[ipam.RunStore].waiting {
-		for i := range e.Put {
-			if r := &e.Put[i]; r.Intent == nil && r.Address.IsValid() {
-				c.redo(r.Address, holding{r.State, r.Att})
-			}
-		}
-		for _, k := range e.Drop {
-			c.redo(k.Address, holding{})
-		}
+		eachRow(e, c.redo)
 	}
 }
 
