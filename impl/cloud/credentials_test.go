@@ -39,6 +39,15 @@ func unsetKeys(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 }
 
+// tokenFile is a file with a token, for an environment that has no keys.
+func tokenFile(t *testing.T, token string) (path string) {
+	t.Helper()
+	unsetKeys(t)
+	path = filepath.Join(t.TempDir(), "token")
+	must.Do(t, os.WriteFile(path, []byte(token), 0o600))
+	return path
+}
+
 func TestRoleOfInstance(t *testing.T) {
 	const folder = "meta-data/iam/security-credentials/"
 	for _, tooOld := range []bool{false, true} { // the token
@@ -79,9 +88,7 @@ func TestNoCredentials(t *testing.T) {
 
 func TestPodIdentity(t *testing.T) {
 	s := start(t, consent)
-	unsetKeys(t)
-	token := filepath.Join(t.TempDir(), "token")
-	must.Do(t, os.WriteFile(token, []byte("pod-token\n"), 0o600))
+	token := tokenFile(t, "pod-token\n")
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Authorization") != "pod-token" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -103,9 +110,7 @@ func TestPodIdentity(t *testing.T) {
 
 func TestWebIdentity(t *testing.T) {
 	s := start(t, consent)
-	unsetKeys(t)
-	token := filepath.Join(t.TempDir(), "token")
-	must.Do(t, os.WriteFile(token, []byte("jwt"), 0o600))
+	token := tokenFile(t, "jwt")
 	status, life := http.StatusOK, time.Hour
 	sts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.FormValue("Action") != "AssumeRoleWithWebIdentity" || q.FormValue("WebIdentityToken") != "jwt" || q.FormValue("RoleArn") != "arn:aws:iam::1:role/r" {

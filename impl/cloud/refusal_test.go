@@ -340,9 +340,7 @@ func TestContainerEndpoint(t *testing.T) {
 // TestSessionNameOfARole: the configured one, else one that says whose it is.
 func TestSessionNameOfARole(t *testing.T) {
 	s := start(t, consent)
-	unsetKeys(t)
-	token := filepath.Join(t.TempDir(), "token")
-	must.Do(t, os.WriteFile(token, []byte("jwt"), 0o600))
+	token := tokenFile(t, "jwt")
 	name := ""
 	sts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		name = q.FormValue("RoleSessionName")
