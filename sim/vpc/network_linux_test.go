@@ -72,6 +72,21 @@ func TestReach(t *testing.T) {
 	}
 }
 
+// receives says whether a packet with the mark leaves the router for an interface within the patience after send.
+func receives(t *testing.T, f *Network, mac string, mark []byte, patience time.Duration, send func()) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	packets := must.Get(f.Capture(ctx, mac))(t)
+	send()
+	for p := range packets {
+		if p.Sent && bytes.Contains(p.Data, mark) {
+			return true
+		}
+	}
+	return false
+}
+
 // TestSourceCheck: and the same packets pass when the router does not check, so it is the check that drops them.
 func TestSourceCheck(t *testing.T) {
 	f, a, b := two(t)
@@ -92,18 +107,8 @@ func TestSourceCheck(t *testing.T) {
 		{"the witness", b, "eth0", "10.0.255.254"},
 	}
 	arrived := func(n int, patience time.Duration) bool {
-		s := spoofs[n]
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		packets := must.Get(f.Capture(ctx, macC))(t)
-		mark := fmt.Appendf(nil, "spoof %d", n)
-		s.from.spoof(s.device, s.src, "10.0.2.11", mark)
-		for p := range packets {
-			if p.Sent && bytes.Contains(p.Data, mark) {
-				return true
-			}
-		}
-		return false
+		s, mark := spoofs[n], fmt.Appendf(nil, "spoof %d", n)
+		return receives(t, f, macC, mark, patience, func() { s.from.spoof(s.device, s.src, "10.0.2.11", mark) })
 	}
 	for n, s := range spoofs {
 		if arrived(n, calm/2) {

@@ -1,7 +1,6 @@
 package vpc
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -172,19 +171,9 @@ func TestSegmentSourceCheck(t *testing.T) {
 	}
 	round := 0
 	arrived := func(n int, patience time.Duration) bool {
-		spoof := spoofs[n]
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		packets := must.Get(s.f.Capture(ctx, macD))(t)
 		round++
-		mark := fmt.Appendf(nil, "spoof %d", round)
-		spoof.from.spoof(spoof.device, spoof.src, "10.0.1.30", mark)
-		for p := range packets {
-			if p.Sent && bytes.Contains(p.Data, mark) {
-				return true
-			}
-		}
-		return false
+		c, mark := spoofs[n], fmt.Appendf(nil, "spoof %d", round)
+		return receives(t, s.f, macD, mark, patience, func() { c.from.spoof(c.device, c.src, "10.0.1.30", mark) })
 	}
 	for n, c := range spoofs {
 		if arrived(n, calm/2) {
