@@ -621,6 +621,18 @@ func (m *machine) sandbox(name string) pod {
 	return pod{name: name, id: identity(name), inode: inode}
 }
 
+// crowd begins the ADDs of n new pods at once.
+func (m *machine) crowd(n int) (pods []pod, ops []uint64) {
+	m.t.Helper()
+	for i := range n {
+		pods = append(pods, m.sandbox(fmt.Sprint("web-", i)))
+	}
+	for _, p := range pods {
+		ops = append(ops, m.begin(runOf(cri.ADD, p)))
+	}
+	return pods, ops
+}
+
 // runs makes the runtime list the pod.
 func (m *machine) runs(p pod) {
 	m.mu.Lock()

@@ -2,7 +2,6 @@ package operatorfaults_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -342,14 +341,7 @@ func TestStopDuringADDs(t *testing.T) {
 	m.serves()
 	kept := m.add("kept")
 	before := m.inventory()
-	var pods []pod
-	var ops []uint64
-	for i := range 12 {
-		pods = append(pods, m.sandbox(fmt.Sprint("p", i)))
-	}
-	for _, p := range pods {
-		ops = append(ops, m.begin(runOf(cri.ADD, p)))
-	}
+	pods, ops := m.crowd(12)
 	m.until("ADDs have come", func() bool { return m.view().Requests >= 4 || m.view().View.Assigned > 1 })
 	began := time.Now()
 	m.term()

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/internal/must"
@@ -49,14 +48,7 @@ func TestFewFiles(t *testing.T) {
 	for _, p := range had {
 		m.del(p)
 	}
-	var pods []pod
-	var ops []uint64
-	for i := range 40 {
-		pods = append(pods, m.sandbox(fmt.Sprint("web-", i)))
-	}
-	for _, p := range pods {
-		ops = append(ops, m.begin(runOf(cri.ADD, p)))
-	}
+	pods, ops := m.crowd(40)
 	ended := func() (n int) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
