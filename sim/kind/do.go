@@ -8,7 +8,6 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/actions"
-	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
@@ -84,26 +83,6 @@ func (w *World) gather() {
 func (w *World) addressOf(name string) netip.Addr {
 	p, _ := w.pods.find(name)
 	return p.address
-}
-
-// persistLimit is how long the API server and the machines may take to do what a scenario asks.
-const persistLimit = 30 * time.Second
-
-// persist repeats what fails, for a while: an API server answers again after a moment in which it did not.
-func (w *World) persist(what string, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(w.ctx, persistLimit)
-	defer cancel()
-	for {
-		err := f(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", what, err)
-		case <-time.After(cluster.PollPeriod):
-		}
-	}
 }
 
 // aside does what takes long while time goes on.

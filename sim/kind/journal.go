@@ -9,6 +9,7 @@ import (
 
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/kind/cluster"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/verb"
@@ -120,5 +121,25 @@ func (j *journal) metNow(id int, text string) {
 func (j *journal) did(line string) {
 	if line != "" {
 		j.Lines.Add(j.witness.Now(), timeline.Scenario, line)
+	}
+}
+
+// persistLimit is how long the API server and the machines may take to do what a scenario asks.
+const persistLimit = 30 * time.Second
+
+// persist repeats what fails, for a while: an API server answers again after a moment in which it did not.
+func (j *journal) persist(what string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(j.ctx, persistLimit)
+	defer cancel()
+	for {
+		err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, err)
+		case <-time.After(cluster.PollPeriod):
+		}
 	}
 }

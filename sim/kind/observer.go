@@ -13,15 +13,19 @@ import (
 
 // observer is how a World sees: for its witness, with mu held, and what its nodes ask of the cloud.
 type observer struct {
-	w      *World
-	byNode map[*cluster.Node]*member // guarded by mu
+	j *journal
+
+	// Guarded by the journal's mu.
+	c       *cluster.Cluster
+	members members
+	byNode  map[*cluster.Node]*member
 }
 
-func (o *observer) Now() time.Duration                          { return o.w.c.Now() }
+func (o *observer) Now() time.Duration                          { return o.c.Now() }
 func (o *observer) Ran(*judge.Life, *ipam.Apply, *ipam.Applied) {}
 
 func (o *observer) Held(node int32, a netip.Addr) (count int) {
-	for _, ns := range namespaces(o.w.members[node].node) {
+	for _, ns := range namespaces(o.members[node].node) {
 		if ns.has(a) {
 			count++
 		}
@@ -31,19 +35,18 @@ func (o *observer) Held(node int32, a netip.Addr) (count int) {
 
 // heard remembers which sandboxes there were. It is called with mu held.
 func (o *observer) heard(l *judge.Life, in ipam.Input) {
-	w := o.w
-	m := w.members[l.Number()]
+	m := o.members[l.Number()]
 	switch in := in.(type) {
 	case ipam.Add:
 		m.history.Add(in.Pod.Name, in.Att.ContainerID)
 	case ipam.Start:
 		ids, text := m.starters.Met(&in)
 		for _, id := range ids {
-			w.metNow(id, text)
+			o.j.metNow(id, text)
 		}
 	case ipam.Seen:
 		if in.What == ipam.LookRuntime && in.ID != 0 && m.socketBy != 0 {
-			w.metNow(m.socketBy, actions.Listed(&in))
+			o.j.metNow(m.socketBy, actions.Listed(&in))
 			m.socketBy = 0
 		}
 	}
@@ -53,8 +56,8 @@ func (o *observer) heard(l *judge.Life, in ipam.Input) {
 
 // on calls f with the node of the scenario that a machine is, if it is one, with mu held.
 func (o *observer) on(n *cluster.Node, f func(*member)) {
-	o.w.mu.Lock()
-	defer o.w.mu.Unlock()
+	o.j.mu.Lock()
+	defer o.j.mu.Unlock()
 	if m := o.byNode[n]; m != nil {
 		f(m)
 	}
@@ -67,8 +70,8 @@ func (o *observer) arrived(n *cluster.Node, a ec2.Action, after bool) (sprung bo
 			return
 		}
 		var id int
-		if id, sprung = o.w.traps.Spring(m.no, a, after); sprung {
-			o.w.metNow(id, actions.Sprung(a, after))
+		if id, sprung = o.j.traps.Spring(m.no, a, after); sprung {
+			o.j.metNow(id, actions.Sprung(a, after))
 			m.kill()
 		}
 	})
@@ -76,14 +79,14 @@ func (o *observer) arrived(n *cluster.Node, a ec2.Action, after bool) (sprung bo
 }
 
 func (o *observer) asked(n *cluster.Node, q *ec2.Request) {
-	o.on(n, func(m *member) { o.w.witness.Asked(m.whose(), m.no, q) })
+	o.on(n, func(m *member) { o.j.witness.Asked(m.whose(), m.no, q) })
 }
 
 func (o *observer) served(n *cluster.Node, q *ec2.Request, r *ec2.Response) {
-	o.w.events.Add(1)
+	o.j.events.Add(1)
 	o.on(n, func(m *member) {
 		m.moves++
-		o.w.witness.Served(o.w.c.Model(), m.no, q, r)
+		o.j.witness.Served(o.c.Model(), m.no, q, r)
 	})
 }
 
@@ -93,7 +96,7 @@ func (o *observer) happened(n *cluster.Node, e *ec2.Event) {
 		m.moves++
 		var seen []namespace
 		looked := false
-		o.w.witness.Happened(o.w.c.Model(), m.no, e, func(a netip.Addr) string {
+		o.j.witness.Happened(o.c.Model(), m.no, e, func(a netip.Addr) string {
 			if !looked {
 				seen, looked = namespaces(n), true
 			}
@@ -106,7 +109,7 @@ func (o *observer) happened(n *cluster.Node, e *ec2.Event) {
 		})
 		if e.Kind == ec2.InstanceTerminated {
 			m.told("the instance is terminated")
-			o.w.metNow(m.endedBy, "EC2 has terminated the instance")
+			o.j.metNow(m.endedBy, "EC2 has terminated the instance")
 		}
 	})
 }

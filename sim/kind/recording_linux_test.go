@@ -27,7 +27,8 @@ func machineless(t *testing.T) *World {
 	loop := cluster.NewLoop(ec2.New(ec2.Config{}, 1), func(*ec2.Event) {})
 	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &cluster.Cluster{Loop: loop},
 		members: make(members, 1), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
-	w.pace.w, w.observer, w.audit = w, observer{w, map[*cluster.Node]*member{}}, judge.New(judge.Config{Nodes: 2})
+	w.observer = observer{j: &w.journal, c: w.c, byNode: map[*cluster.Node]*member{}}
+	w.pace.w, w.audit = w, judge.New(judge.Config{Nodes: 2})
 	w.cfg.Log = func(time.Duration, string) {}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	t.Cleanup(w.cancel)
@@ -39,6 +40,7 @@ func machineless(t *testing.T) *World {
 		m := &member{w: w, no: int32(i + 1), node: n, hung: map[string]int{}, silent: map[netip.Addr]bool{}}
 		w.members, w.observer.byNode[n] = append(w.members, m), m
 	}
+	w.observer.members = w.members
 	return w
 }
 

@@ -78,8 +78,8 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg Config) (*World, e
 	w.audit = judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
 	w.Guard = &w.mu
-	w.pace.w, w.daemons.w, w.observer = w, w, observer{w, map[*cluster.Node]*member{}}
-	w.configs = eniConfigs{w, kube.New(seed)}
+	w.pace.w, w.daemons.w = w, w
+	w.observer = observer{j: &w.journal, byNode: map[*cluster.Node]*member{}}
 	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.Lines, Mutant: m, Heard: w.observer.heard}
 	if err := w.open(seed, m); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -119,7 +119,8 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if err := c.LoadImage(w.ctx, archive); err != nil {
 		return err
 	}
-	if err := w.configs.begin(); err != nil {
+	w.configs = eniConfigs{&w.journal, c, w.members, kube.New(seed)}
+	if err := w.configs.begin(w.scenario.ENIConfigs); err != nil {
 		return err
 	}
 	w.log("installing the CNI")
@@ -188,6 +189,7 @@ func (w *World) addMembers() {
 		w.members = append(w.members, m)
 		w.observer.byNode[n] = m
 	}
+	w.observer.c, w.observer.members = w.c, w.members
 }
 
 // prepare makes the machines ready for the CNI: what it records is read, what it asks is served, plugins can be made to fail, and nobody
