@@ -119,8 +119,8 @@ atlas: build ## gate released versions in ENILAB_SYSTEMS to the next ones, into 
 	go run ./gate/atlas -only "$(PAIRS)"
 
 SPECS ?= conformance
-conformance: ## Kubernetes' own [sig-network] specs on kind, with its e2e.test (E2E_TEST, E2E_KUBECTL, E2E_IMAGES): SPECS=more KILLS=1 CONTROL=1 BROKEN=no-udp FOCUS=DNS RESUME=1 (minutes)
-	go run ./e2e/conformance -specs $(SPECS) $(if $(KILLS),-kills) $(if $(CONTROL),-control) $(if $(BROKEN),-broken $(BROKEN)) $(if $(FOCUS),-focus "$(FOCUS)") $(if $(RESUME),-resume)
+conformance: ## Kubernetes' own [sig-network] specs on kind, with its e2e.test (E2E_TEST, E2E_KUBECTL, E2E_IMAGES): SPECS=more KILLS=1 CONTROL=1 BROKEN=no-udp FOCUS=DNS PROCS=8 RESUME=1 (minutes)
+	go run ./e2e/conformance -specs $(SPECS) $(if $(KILLS),-kills) $(if $(CONTROL),-control) $(if $(BROKEN),-broken $(BROKEN)) $(if $(FOCUS),-focus "$(FOCUS)") $(if $(PROCS),-procs $(PROCS)) $(if $(RESUME),-resume)
 
 INCIDENTS ?=
 WORLDS ?=

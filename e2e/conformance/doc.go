@@ -5,6 +5,7 @@
 //	make conformance KILLS=1              the same while aws-node of a worker is deleted by force every ten seconds
 //	make conformance CONTROL=1            the same on a cluster with ptp and plain routes: what fails there too is not ours
 //	make conformance BROKEN=no-udp        the same with a datapath that is broken: which specs notice
+//	make conformance PROCS=8              beside the others: that many specs at once
 //	make conformance RESUME=1             beside the others: goes on with a run of them that was interrupted, or whose time was over
 //
 // It needs what world kind needs (Linux, root, Docker, a node image), and three things of a Kubernetes release: E2E_TEST, the path of its

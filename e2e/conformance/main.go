@@ -54,6 +54,7 @@ type asked struct {
 	control, kills bool
 	resume         bool
 	workers        int
+	procs          int // how many specs run at once
 	proxy          string
 	tests, kubectl string // e2e.test and kubectl
 	images         string
@@ -72,6 +73,7 @@ func main() {
 	flag.BoolVar(&a.kills, "kills", false, "delete aws-node of a worker by force every ten seconds")
 	flag.BoolVar(&a.resume, "resume", false, "go on with a run of the same flags that was interrupted: what passed or failed in it stands")
 	flag.IntVar(&a.workers, "workers", 3, "how many workers the cluster has")
+	flag.IntVar(&a.procs, "procs", 1, "how many specs run at once: more than one for those that wait long, as with -broken")
 	flag.StringVar(&a.proxy, "proxy", "iptables", "kube-proxy's mode: iptables or nftables")
 	flag.StringVar(&a.results, "results", filepath.Join("bin", "conformance"), "folder of results")
 	flag.DurationVar(&a.limit, "timeout", time.Hour, "how long the specs may take, before -resume has to go on")
@@ -95,6 +97,9 @@ func (a *asked) check() error {
 	}
 	if _, ok := broken[a.broken]; !ok && a.broken != "" {
 		return usage("-broken %s: expected one of %s", a.broken, strings.Join(breakages(), ", "))
+	}
+	if a.procs < 1 {
+		return usage("-procs %d: expected at least 1", a.procs)
 	}
 	if a.control && (a.kills || a.broken != "") {
 		return usage("-control has no aws-node and nothing broken: without -kills and -broken")

@@ -63,16 +63,20 @@ const grace = time.Minute
 // specs runs e2e.test, whose output goes to a file and whose progress is told.
 func (a *asked) specs(ctx context.Context, c *cluster, dir string, past *past) (*found, error) {
 	s := suites[a.suite]
-	args := []string{"--provider=skeleton", "--kubeconfig=" + c.kubeconfig, "--kubectl-path=" + a.kubectl, "--disable-log-dump",
-		"--report-dir=" + dir, "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=" + (a.limit + 2*grace).String(), "--ginkgo.focus=" + s.focus(a.focus)}
+	which := []string{"v", "no-color", "timeout=" + (a.limit + 2*grace).String(), "focus=" + s.focus(a.focus)}
 	for _, e := range s.skip {
-		args = append(args, "--ginkgo.skip="+e.pattern)
+		which = append(which, "skip="+e.pattern)
 	}
 	f := past.found()
 	f.without = s.skip
 	for name := range past.over {
-		args = append(args, "--ginkgo.skip="+regexp.QuoteMeta(name)+"$")
+		which = append(which, "skip="+regexp.QuoteMeta(name)+"$")
 	}
+	program, args, err := a.command(ctx, which)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, "--provider=skeleton", "--kubeconfig="+c.kubeconfig, "--kubectl-path="+a.kubectl, "--disable-log-dump", "--report-dir="+dir)
 	log, err := os.Create(filepath.Join(dir, "log.txt"))
 	if err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func (a *asked) specs(ctx context.Context, c *cluster, dir string, past *past) (
 	defer log.Close()
 	limited, stop := context.WithTimeout(ctx, a.limit)
 	defer stop()
-	cmd := exec.CommandContext(limited, a.tests, args...)
+	cmd := exec.CommandContext(limited, program, args...)
 	cmd.Cancel = func() error { // Ginkgo's own limit would take the spec that runs for one that failed
 		f.cut = ctx.Err() == nil
 		return cmd.Process.Signal(syscall.SIGTERM)
@@ -122,7 +126,28 @@ func (a *asked) specs(ctx context.Context, c *cluster, dir string, past *past) (
 	return f, nil
 }
 
-// ended is the line with which Ginkgo closes a spec: what became of it, unless it passed.
+// command is what runs the specs with these flags of Ginkgo's: e2e.test by itself, or Ginkgo's own runner, several of it at once.
+func (a *asked) command(ctx context.Context, flags []string) (program string, args []string, err error) {
+	if a.procs == 1 {
+		for _, f := range flags {
+			args = append(args, "--ginkgo."+f)
+		}
+		return a.tests, args, nil
+	}
+	program = filepath.Join("bin", "ginkgo")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/onsi/ginkgo/v2/ginkgo")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", nil, fmt.Errorf("%v: %w: %s", build, err, out)
+	}
+	args = []string{fmt.Sprintf("--procs=%d", a.procs)}
+	for _, f := range flags {
+		args = append(args, "--"+f)
+	}
+	return program, append(args, a.tests, "--"), nil
+}
+
+// ended is the line with which Ginkgo closes a spec: what became of it, unless it passed. The spec's name is before it; where several run
+// at once, it is after it.
 var ended = regexp.MustCompile(`^[•S] \[([A-Z]*)`)
 
 // follow reads what the specs say, notes what became of each, and tells how many have ended when it is half a minute
@@ -131,22 +156,33 @@ func follow(r io.Reader, began time.Time, note func(name, outcome string)) {
 	const period = 30 * time.Second
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<24)
-	over, bad, told, name := 0, 0, time.Now(), ""
+	over, bad, told := 0, 0, time.Now()
+	name, nameless := "", (*string)(nil) // what became of a spec whose name is still to come
+	end := func(name, outcome string) {
+		note(name, outcome)
+		switch outcome {
+		case "", "SKIPPED", interrupted:
+		default:
+			bad++
+			say("failed: %s", name)
+		}
+	}
 	for lines.Scan() {
 		line := lines.Text()
-		if m := ended.FindStringSubmatch(line); m != nil {
+		m := ended.FindStringSubmatch(line)
+		switch is := strings.HasPrefix(line, "[sig-network]"); {
+		case m != nil:
 			over++
-			if name != "" { // not a step of the suite
-				note(name, m[1])
+			if name == "" {
+				nameless = &m[1]
+				break
 			}
-			switch m[1] {
-			case "", "SKIPPED", interrupted:
-			default:
-				bad++
-				say("failed: %s", name)
-			}
+			end(name, m[1])
 			name = ""
-		} else if strings.HasPrefix(line, "[sig-network]") {
+		case is && nameless != nil:
+			end(strings.Replace(line, " [It]", "", 1), *nameless)
+			nameless = nil
+		case is:
 			name = line
 		}
 		if time.Since(told) >= period {

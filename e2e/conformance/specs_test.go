@@ -62,11 +62,12 @@ func TestRequestsAreChecked(t *testing.T) {
 		says string
 	}{
 		{asked{suite: "all"}, runner.ExitBad, "conformance or more"},
+		{asked{suite: "more"}, runner.ExitBad, "-procs 0"},
 		{asked{suite: "more", broken: "everything"}, runner.ExitBad, "no-udp"},
-		{asked{suite: "more", control: true, kills: true}, runner.ExitBad, "-control"},
-		{asked{suite: "more", kubectl: tool}, runner.ExitLacking, "E2E_TEST is not set"},
-		{asked{suite: "more", kubectl: tool, tests: "/nowhere/e2e.test"}, runner.ExitLacking, "/nowhere/e2e.test"},
-		{asked{suite: "more", kubectl: tool, tests: tool, images: "/nowhere.tar"}, runner.ExitLacking, "/nowhere.tar"},
+		{asked{suite: "more", procs: 1, control: true, kills: true}, runner.ExitBad, "-control"},
+		{asked{suite: "more", procs: 1, kubectl: tool}, runner.ExitLacking, "E2E_TEST is not set"},
+		{asked{suite: "more", procs: 1, kubectl: tool, tests: "/nowhere/e2e.test"}, runner.ExitLacking, "/nowhere/e2e.test"},
+		{asked{suite: "more", procs: 1, kubectl: tool, tests: tool, images: "/nowhere.tar"}, runner.ExitLacking, "/nowhere.tar"},
 	} {
 		if code, err := c.a.run(t.Context()); code != c.code || err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: exit code %d, %v; expected %d and %q", c.a, code, err, c.code, c.says)
@@ -81,6 +82,32 @@ func TestProgressIsFollowed(t *testing.T) {
 	follow(io.TeeReader(in, &log), time.Now(), func(string, string) {})
 	if log.Len() < 1<<25 {
 		t.Errorf("%d bytes came through", log.Len())
+	}
+}
+
+// TestSpecsThatRunAtOnceAreFollowed: each is told whole when it is over, and its name comes after what became of it.
+func TestSpecsThatRunAtOnceAreFollowed(t *testing.T) {
+	got := map[string]string{}
+	follow(strings.NewReader(`Running in parallel across 2 processes
+------------------------------
+• [FAILED] [0.001 seconds]
+[sig-network] DNS [It] should fail [sig-network]
+/e2e/dns.go:6
+
+  [FAILED] bad
+  In [It] at: /e2e/dns.go:6
+------------------------------
+S [SKIPPED] [0.000 seconds]
+[sig-network] DNS [It] should be skipped [sig-network]
+------------------------------
+• [1.001 seconds]
+[sig-network] DNS should resolve [Conformance] [sig-network]
+------------------------------
+`), time.Now(), func(name, outcome string) { got[name] = outcome })
+	want := map[string]string{"[sig-network] DNS should fail [sig-network]": "FAILED", "[sig-network] DNS should be skipped [sig-network]": "SKIPPED",
+		"[sig-network] DNS should resolve [Conformance] [sig-network]": ""}
+	if !maps.Equal(got, want) {
+		t.Errorf("heard %v, expected %v", got, want)
 	}
 }
 
@@ -142,7 +169,7 @@ EOF
 trap end TERM
 while :; do sleep 0.01; done
 `
-	a := &asked{suite: "conformance", tests: filepath.Join(dir, "e2e.test"), limit: time.Second}
+	a := &asked{suite: "conformance", procs: 1, tests: filepath.Join(dir, "e2e.test"), limit: time.Second}
 	must.Do(t, os.WriteFile(a.tests, []byte(script), 0o755))
 	p := must.Get(begin(filepath.Join(dir, "past"), "this build", false))(t)
 	defer p.Close()
