@@ -43,8 +43,17 @@ func (p *Player) World() string { return p.On }
 func (p *Player) Repeats() bool { return p.Same }
 func (p *Player) AtOnce() int   { return max(1, p.Many) }
 
-// Again is the command that shows a run again.
+// args are the arguments of a run.
+func (p *Player) args(seed uint64) []string {
+	return append(append([]string{"run"}, p.Args...), "--json", "--stop-at-first", "--seed", strconv.FormatUint(seed, 10), "-")
+}
+
+// Again is the command that shows a run again. Where runs repeat it is the run's own, to the letter: a flag more or less is another run for a
+// machine that reads its flags in virtual time.
 func (p *Player) Again(file string, seed uint64) string {
+	if p.Same {
+		return "enilab " + strings.Join(p.args(seed), " ") + " < " + file
+	}
 	return strings.Join(append(append([]string{"enilab", "run"}, p.Args...), file, "--seed", strconv.FormatUint(seed, 10)), " ")
 }
 
@@ -54,8 +63,7 @@ func (p *Player) Play(name, text string, seed uint64, stop func() bool) (*swarm.
 	if err != nil {
 		return nil, err
 	}
-	args := append(append([]string{"run"}, p.Args...), "--json", "--stop-at-first", "--seed", strconv.FormatUint(seed, 10), "-")
-	return p.run(args, text, stop).outcome(f, p.Within)
+	return p.run(p.args(seed), text, stop).outcome(f, p.Within)
 }
 
 // ran is how a process ended.

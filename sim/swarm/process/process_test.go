@@ -133,7 +133,8 @@ func TestCannotPlay(t *testing.T) {
 	}
 }
 
-// TestArguments: the run gets the flags, the seed, and the scenario as its input; and the command that shows it again has them too.
+// TestArguments: the run gets the flags, the seed, and the scenario as its input; and the command that shows it again has them too;
+// where runs repeat it is the same command.
 func TestArguments(t *testing.T) {
 	p := player(t, "0 args")
 	p.Args = []string{"--on", "netns", "--in", "vm"}
@@ -143,5 +144,9 @@ func TestArguments(t *testing.T) {
 	}
 	if again := p.Again("small.scn", 12); again != "enilab run --on netns --in vm small.scn --seed 12" {
 		t.Errorf("again: %s", again)
+	}
+	p.Same = true
+	if again := p.Again("small.scn", 12); again != "enilab run --on netns --in vm --json --stop-at-first --seed 12 - < small.scn" {
+		t.Errorf("where runs repeat, again: %s", again)
 	}
 }
