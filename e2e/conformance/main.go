@@ -104,18 +104,27 @@ func (a *asked) check() error {
 	if a.control && (a.kills || a.broken != "") {
 		return usage("-control has no aws-node and nothing broken: without -kills and -broken")
 	}
-	for name, path := range map[string]string{"E2E_TEST": a.tests, "E2E_KUBECTL": a.kubectl, "E2E_IMAGES": a.images} {
-		if path == "" && name == "E2E_IMAGES" {
+	for name, path := range map[string]*string{"E2E_TEST": &a.tests, "E2E_KUBECTL": &a.kubectl, "E2E_IMAGES": &a.images} {
+		if *path == "" && name == "E2E_IMAGES" {
 			continue // the nodes pull them
 		}
-		if path == "" {
+		if *path == "" {
 			return fmt.Errorf("%s is not set: the path of a file of a Kubernetes release, https://dl.k8s.io/VERSION/kubernetes-test-linux-amd64.tar.gz has e2e.test", name)
 		}
-		if _, err := os.Stat(path); err != nil {
+		if _, err := os.Stat(*path); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		if err := absolute(path); err != nil {
+			return err
+		}
 	}
-	return nil
+	return absolute(&a.results)
+}
+
+// absolute is a path for whoever works in another folder: Ginkgo's runner does, in that of e2e.test.
+func absolute(path *string) (err error) {
+	*path, err = filepath.Abs(*path)
+	return err
 }
 
 // usageError is what the caller is to blame for.
@@ -135,8 +144,11 @@ func (a *asked) name() string {
 	return strings.Join(parts, "-")
 }
 
+// dir is the folder of the run's results.
+func (a *asked) dir() string { return filepath.Join(a.results, a.name()) }
+
 // begin makes everything ready that needs no cluster.
-func (a *asked) begin(ctx context.Context, dir string) (*past, error) {
+func (a *asked) begin(ctx context.Context) (*past, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -150,13 +162,12 @@ func (a *asked) begin(ctx context.Context, dir string) (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	return begin(dir, stamp, a.resume)
+	return begin(a.dir(), stamp, a.resume)
 }
 
 // run makes the cluster, runs the specs, and tells what they found.
 func (a *asked) run(ctx context.Context) (code int, err error) {
-	dir := filepath.Join(a.results, a.name())
-	past, err := a.begin(ctx, dir)
+	past, err := a.begin(ctx)
 	if err != nil {
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return runner.ExitBad, err
@@ -170,7 +181,7 @@ func (a *asked) run(ctx context.Context) (code int, err error) {
 	if err == nil {
 		say("the cluster is up after %v", time.Since(began).Round(time.Second))
 		var found *found
-		if found, err = a.specs(ctx, c, dir, past); err == nil {
+		if found, err = a.specs(ctx, c, past); err == nil {
 			err = found.tell(os.Stdout, a.name())
 			code = found.code()
 			if found.cut {

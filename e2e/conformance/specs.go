@@ -61,7 +61,8 @@ func (r *reason) line() string {
 const grace = time.Minute
 
 // specs runs e2e.test, whose output goes to a file and whose progress is told.
-func (a *asked) specs(ctx context.Context, c *cluster, dir string, past *past) (*found, error) {
+func (a *asked) specs(ctx context.Context, c *cluster, past *past) (*found, error) {
+	dir := a.dir()
 	s := suites[a.suite]
 	which := []string{"v", "no-color", "timeout=" + (a.limit + 2*grace).String(), "focus=" + s.focus(a.focus)}
 	for _, e := range s.skip {

@@ -158,7 +158,7 @@ end() {
 	echo "• [1.000 seconds]"
 	echo "[sig-network] B should take long [Conformance] [sig-network, Conformance]"
 	echo "• [INTERRUPTED] [9.000 seconds]"
-	cat > "${0%/*}/junit_01.xml" <<EOF
+	cat > "${0%/*}/conformance/junit_01.xml" <<EOF
 <testsuites><testsuite>
 <testcase name="[It] [sig-network] A should pass [Conformance]" status="passed"></testcase>
 <testcase name="[It] [sig-network] B should take long [Conformance]" status="interrupted"><error message="interrupted"/></testcase>
@@ -169,15 +169,15 @@ EOF
 trap end TERM
 while :; do sleep 0.01; done
 `
-	a := &asked{suite: "conformance", procs: 1, tests: filepath.Join(dir, "e2e.test"), limit: time.Second}
+	a := &asked{suite: "conformance", procs: 1, tests: filepath.Join(dir, "e2e.test"), results: dir, limit: time.Second}
 	must.Do(t, os.WriteFile(a.tests, []byte(script), 0o755))
-	p := must.Get(begin(filepath.Join(dir, "past"), "this build", false))(t)
+	p := must.Get(begin(a.dir(), "this build", false))(t)
 	defer p.Close()
-	f := must.Get(a.specs(t.Context(), &cluster{}, dir, p))(t)
+	f := must.Get(a.specs(t.Context(), &cluster{}, p))(t)
 	if !f.cut || f.passed != 1 || len(f.failed) > 0 {
 		t.Errorf("found %+v", f)
 	}
-	again := must.Get(begin(filepath.Join(dir, "past"), "this build", true))(t)
+	again := must.Get(begin(a.dir(), "this build", true))(t)
 	defer again.Close()
 	if want := map[string]string{"[sig-network] A should pass [Conformance]": "passed"}; !maps.Equal(again.over, want) {
 		t.Errorf("what stands is %v, expected %v", again.over, want)
