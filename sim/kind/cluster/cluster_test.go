@@ -327,3 +327,24 @@ esac`, ownerText(dead), ownerText(self), removed), 0o700))
 		t.Errorf("said %q; expected one line about the cluster old", said)
 	}
 }
+
+// TestAMachineThatEndsLateRestarts: Docker gives up a container that has not ended ten seconds after it was killed. It is started once it has; what
+// else Docker refuses is an error.
+func TestAMachineThatEndsLateRestarts(t *testing.T) {
+	bin := t.TempDir()
+	called := filepath.Join(bin, "called")
+	must.Do(t, os.WriteFile(filepath.Join(bin, "docker"), fmt.Appendf(nil, "#!/bin/sh\n"+`echo "$*" >>%s
+case "$*" in
+"restart late") echo "Error response from daemon: Cannot restart container late: tried to kill container, but did not receive an exit event" >&2; exit 1;;
+"restart gone") echo "Error response from daemon: No such container: gone" >&2; exit 1;;
+esac`, called), 0o700))
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	must.Do(t, restartContainer(t.Context(), "ready"))
+	must.Do(t, restartContainer(t.Context(), "late"))
+	if err := restartContainer(t.Context(), "gone"); err == nil || !missing(err) {
+		t.Errorf("one that is not there: %v", err)
+	}
+	if got, want := string(must.Get(os.ReadFile(called))(t)), "restart ready\nrestart late\nwait late\nstart late\nrestart gone\n"; got != want {
+		t.Errorf("called:\n%s\nexpected:\n%s", got, want)
+	}
+}

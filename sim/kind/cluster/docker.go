@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // Lacking is an error that this machine, and not the request, is to blame for.
@@ -33,6 +34,25 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
 }
+
+// restartContainer restarts a container. Docker gives up ten seconds after it has killed one, which on a busy machine a node's many processes do
+// not end in: then it is started once it has ended.
+func restartContainer(ctx context.Context, name string) error {
+	_, err := docker(ctx, "restart", name)
+	if err == nil || !strings.Contains(err.Error(), "did not receive an exit event") {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	if _, end := docker(ctx, "wait", name); end != nil {
+		return errors.Join(err, end)
+	}
+	_, err = docker(ctx, "start", name)
+	return err
+}
+
+// endLimit is how long a container that was killed may take to end.
+const endLimit = 2 * time.Minute
 
 type dockerError struct {
 	op, text string

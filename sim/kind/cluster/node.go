@@ -66,7 +66,7 @@ func (n *Node) Restart(ctx context.Context) error {
 	before, changed := n.boots, n.changed
 	n.mu.Unlock()
 	n.log("restarting " + n.Name)
-	if _, err := docker(ctx, "restart", n.Name); err != nil {
+	if err := restartContainer(ctx, n.Name); err != nil {
 		return err
 	}
 	for {
