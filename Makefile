@@ -69,8 +69,8 @@ seeds: build ## every scenario with other seeds, and invented ones: SEEDS=1-20 S
 	bin/enilab run scenarios/*.scn --seeds $(SEEDS)
 	$(if $(SWARM),bin/enilab swarm --seeds $(SWARM))
 
-TIMEOUT ?= 30m
 LABELS ?= !long
+TIMEOUT ?= $(if $(filter !long,$(LABELS)),30m,3h)
 e2e: ## pods and scenarios on kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
 	@e2e/ready
 	@go test -c $(TAGS) -ldflags=-w -o bin/e2e/e2e.test ./e2e
