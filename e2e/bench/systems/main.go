@@ -6,7 +6,8 @@
 //	go run ./e2e/bench/systems -rounds 1 -supply enilab amazon-vpc-cni-k8s@1.23.0
 //
 // -supply compares what 250 pods on one node cost in requests to EC2, with secondary addresses and with prefixes: three
-// quarters of an hour a system and round.
+// quarters of an hour a system and round. -in vm plays it in virtual machines, without root and whatever else the computer does, where a
+// round's number is its seed: requests are those of a computer that keeps up, and times are the virtual machine's.
 //
 // Each plays the two scenarios beside this file with enilab run --on netns --clock machine: real processes of theirs on this machine's kernel, in
 // real time, with the models' EC2 at its published speed. What is told is what the laboratory sees of any CNI: how long the plugin's runs took,
@@ -28,6 +29,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -55,6 +57,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("systems", flag.ContinueOnError)
 	rounds := flags.Int("rounds", 3, "how often each system plays each scenario")
 	supplied := flags.Bool("supply", false, "compare the supply of addresses to 250 pods instead")
+	machine := flags.String("in", "", "`vm` plays in virtual machines, as enilab run --in does, each round with its own seed")
 	enilab := flags.String("enilab", filepath.Join("bin", "enilab"), "this `binary`, with ipamd and aws-cni beside it")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -64,7 +67,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	if *rounds < 1 {
 		return fmt.Errorf("-rounds: expected 1 or more, found %d", *rounds)
 	}
-	if why := netns.Available(); why != nil {
+	if why := netns.Available(); why != nil && *machine == "" {
 		_, err := fmt.Fprintln(out, "bench: whole CNIs beside each other are skipped:", why)
 		return err
 	}
@@ -72,7 +75,10 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	if len(names) == 0 {
 		names = atHand(ctx)
 	}
-	t := &table{names: names, rows: usualRows, of: map[string]map[string][]figures{}}
+	t := &table{where: "of this kernel, in turn, in real time", names: names, rows: usualRows, of: map[string]map[string][]figures{}}
+	if *machine != "" {
+		t.where = "in virtual machines, a seed each round"
+	}
 	scenarios, dir := []string{"steady", "burst"}, folder
 	if *supplied {
 		var err error
@@ -90,7 +96,11 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 			for i := range names {
 				name := names[(i+round)%len(names)]
 				fmt.Fprintf(os.Stderr, "bench: round %d of %d, %s, %s …\n", round+1, *rounds, scenario, name)
-				f, err := play(ctx, *enilab, name, filepath.Join(dir, scenario+".scn"))
+				place := []string{"--clock", "machine"}
+				if *machine != "" {
+					place = []string{"--in", *machine, "--seed", strconv.Itoa(round + 1)}
+				}
+				f, err := play(ctx, *enilab, append(place, "--cni", name, filepath.Join(dir, scenario+".scn")))
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", name, scenario, err)
 				}
@@ -120,8 +130,8 @@ type figures struct {
 }
 
 // play is one run. A system that breaks something has figures all the same.
-func play(ctx context.Context, enilab, system, file string) (*figures, error) {
-	c := exec.CommandContext(ctx, enilab, "run", "--on", "netns", "--clock", "machine", "--json", "--cni", system, file)
+func play(ctx context.Context, enilab string, args []string) (*figures, error) {
+	c := exec.CommandContext(ctx, enilab, append([]string{"run", "--on", "netns", "--json"}, args...)...)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it takes its namespaces away
 	var said strings.Builder
 	c.Stderr = &said
@@ -153,6 +163,7 @@ func play(ctx context.Context, enilab, system, file string) (*figures, error) {
 
 // table has a column for each system.
 type table struct {
+	where string
 	names []string
 	rows  []row
 	of    map[string]map[string][]figures // by scenario and system
@@ -190,7 +201,7 @@ var usualRows = []row{
 }
 
 func (t *table) print(out io.Writer, rounds int) error {
-	fmt.Fprintf(out, "Whole CNIs on one node of this kernel, in turn, in real time; the median of %d rounds. %d cores.\n\n", rounds, runtime.NumCPU())
+	fmt.Fprintf(out, "Whole CNIs on one node %s; the median of %d rounds. %d cores.\n\n", t.where, rounds, runtime.NumCPU())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "WHAT\t%s", strings.Join(t.names, "\t"))
 	for _, name := range t.names[1:] {
