@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -134,4 +135,17 @@ func (m *member) nameOf(a netip.Addr, otherwise string) string {
 		}
 	}
 	return otherwise
+}
+
+// collectGarbage removes the sandboxes that have ended and whose pods are gone.
+func (m *member) collectGarbage(ctx context.Context) {
+	list, err := m.runtime.sandboxes(ctx)
+	if err != nil {
+		return // a runtime that does not answer has its turn in the next minute
+	}
+	for i := range list {
+		if s := &list[i]; s.Namespace == namespaceOfPods && !s.Ready && !m.w.pods.knows(s.UID) {
+			m.runtime.remove(ctx, s.ID)
+		}
+	}
 }

@@ -135,6 +135,22 @@ func (r *containerRuntime) sandboxes(ctx context.Context) ([]sandbox, error) {
 	return out, nil
 }
 
+// remove stops and removes what has ended, as kubelet does (pkg/kubelet/kuberuntime/kuberuntime_gc.go, removeSandbox): the runtime runs its plugins'
+// DELs once more. What cannot be had is left for the next time, as kubelet leaves it.
+func (r *containerRuntime) remove(ctx context.Context, id string) {
+	r.mu.Lock()
+	c, err := r.client()
+	r.mu.Unlock()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, runtimeTimeout)
+	defer cancel()
+	if _, err := c.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: id}); err == nil {
+		_, _ = c.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id})
+	}
+}
+
 // detail asks for what is not known yet. One that was removed since the list was made is in the list.
 func (r *containerRuntime) detail(ctx context.Context, c cri.RuntimeServiceClient, i *cri.PodSandbox) (detail, error) {
 	d, known := r.known[i.Id]

@@ -55,6 +55,7 @@ type World struct {
 	configs   eniConfigs
 	flowing   bool          // flows are held; the judging goroutine's
 	nextByte  time.Duration // of the flows
+	nextWaste time.Duration // when garbage is collected
 }
 
 // bounds are what real time adds to what the simulator can judge exactly, on a machine that has other things to do.
@@ -339,6 +340,7 @@ func (w *World) Until(t time.Duration, each func() bool) {
 			w.judge()
 			w.holdFlows()
 			w.gather()
+			w.collectGarbage(now)
 			w.nextCut = now + snapshotPeriod
 			if each != nil && each() {
 				return
@@ -352,6 +354,24 @@ func (w *World) Until(t time.Duration, each func() bool) {
 			w.sleep(min(t-now, w.nextCut-now, leapPeriod))
 		}
 	}
+}
+
+// garbagePeriod is how often kubelet removes what has ended (ContainerGCPeriod, pkg/kubelet/kubelet.go).
+const garbagePeriod = time.Minute
+
+// collectGarbage does what kubelet does by a timer, to which its real time does not come while the clock leaps. Otherwise it depended on how
+// quick the computer is whether a run has a DEL of what is gone.
+func (w *World) collectGarbage(now time.Duration) {
+	if now < w.nextWaste {
+		return
+	}
+	w.nextWaste = now + garbagePeriod
+	w.aside("collecting garbage", func(ctx context.Context) error {
+		for _, m := range w.members.living() {
+			m.collectGarbage(ctx)
+		}
+		return nil
+	})
 }
 
 // Stay keeps the cluster up until somebody wants it to end.
