@@ -70,7 +70,7 @@ seeds: build ## every scenario with other seeds, and invented ones: SEEDS=1-20 S
 	$(if $(SWARM),bin/enilab swarm --seeds $(SWARM))
 
 LABELS ?= !long
-TIMEOUT ?= $(if $(filter !long,$(LABELS)),30m,3h)
+TIMEOUT ?= $(if $(findstring long,$(subst !long,,$(LABELS))),3h,30m)
 e2e: ## pods and scenarios on kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
 	@e2e/ready
 	@go test -c $(TAGS) -ldflags=-w -o bin/e2e/e2e.test ./e2e

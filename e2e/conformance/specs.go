@@ -105,7 +105,7 @@ func (a *asked) specs(ctx context.Context, c *cluster, past *past) (*found, erro
 	if a.kills {
 		go func() { done <- killDaemons(killing, c.ours) }()
 	}
-	follow(io.TeeReader(out, log), began, past.note)
+	follow(io.TeeReader(out, log), began, a.procs > 1, past.note)
 	err = cmd.Wait()
 	enough()
 	if a.kills {
@@ -151,40 +151,37 @@ func (a *asked) command(ctx context.Context, flags []string) (program string, ar
 // at once, it is after it.
 var ended = regexp.MustCompile(`^[•S] \[([A-Z]*)`)
 
-// follow reads what the specs say, notes what became of each, and tells how many have ended when it is half a minute
-// since it last did.
-func follow(r io.Reader, began time.Time, note func(name, outcome string)) {
+// follow reads what the specs say, one after the other or several at once, notes what became of each, and tells how many have ended when it is
+// half a minute since it last did.
+func follow(r io.Reader, began time.Time, atOnce bool, note func(name, outcome string)) {
 	const period = 30 * time.Second
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<24)
 	over, bad, told := 0, 0, time.Now()
-	name, nameless := "", (*string)(nil) // what became of a spec whose name is still to come
-	end := func(name, outcome string) {
-		note(name, outcome)
-		switch outcome {
-		case "", "SKIPPED", interrupted:
-		default:
-			bad++
-			say("failed: %s", name)
-		}
-	}
+	name, outcome := "", (*string)(nil) // of a spec whose other line is still to come
 	for lines.Scan() {
 		line := lines.Text()
-		m := ended.FindStringSubmatch(line)
-		switch is := strings.HasPrefix(line, "[sig-network]"); {
+		m, named := ended.FindStringSubmatch(line), strings.HasPrefix(line, "[sig-network]")
+		switch {
 		case m != nil:
 			over++
-			if name == "" {
-				nameless = &m[1]
-				break
-			}
-			end(name, m[1])
-			name = ""
-		case is && nameless != nil:
-			end(strings.Replace(line, " [It]", "", 1), *nameless)
-			nameless = nil
-		case is:
+			outcome = &m[1]
+		case named && atOnce: // of one that failed it says where
+			name = strings.Replace(line, " [It]", "", 1)
+		case named:
 			name = line
+		}
+		if outcome != nil && (!atOnce || named) {
+			if name != "" { // not a step of the suite
+				note(name, *outcome)
+				switch *outcome {
+				case "", "SKIPPED", interrupted:
+				default:
+					bad++
+					say("failed: %s", name)
+				}
+			}
+			name, outcome = "", nil
 		}
 		if time.Since(told) >= period {
 			told = time.Now()

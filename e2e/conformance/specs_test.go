@@ -79,10 +79,16 @@ func TestRequestsAreChecked(t *testing.T) {
 func TestProgressIsFollowed(t *testing.T) {
 	in := strings.NewReader("[sig-network] A\n• [1.2 seconds]\n" + strings.Repeat("x", 1<<25) + "\n• [FAILED] [3 seconds]\n")
 	var log bytes.Buffer
-	follow(io.TeeReader(in, &log), time.Now(), func(string, string) {})
+	follow(io.TeeReader(in, &log), time.Now(), false, func(string, string) {})
 	if log.Len() < 1<<25 {
 		t.Errorf("%d bytes came through", log.Len())
 	}
+}
+
+// TestASpecThatRunsHasNotPassed: what closes a step of the suite says nothing of the spec that begins after it.
+func TestASpecThatRunsHasNotPassed(t *testing.T) {
+	follow(strings.NewReader("• [0.1 seconds]\n[sig-network] A should hang [sig-network]\n"), time.Now(), false,
+		func(name, outcome string) { t.Errorf("%s: %q", name, outcome) })
 }
 
 // TestSpecsThatRunAtOnceAreFollowed: each is told whole when it is over, and its name comes after what became of it.
@@ -103,7 +109,7 @@ S [SKIPPED] [0.000 seconds]
 • [1.001 seconds]
 [sig-network] DNS should resolve [Conformance] [sig-network]
 ------------------------------
-`), time.Now(), func(name, outcome string) { got[name] = outcome })
+`), time.Now(), true, func(name, outcome string) { got[name] = outcome })
 	want := map[string]string{"[sig-network] DNS should fail [sig-network]": "FAILED", "[sig-network] DNS should be skipped [sig-network]": "SKIPPED",
 		"[sig-network] DNS should resolve [Conformance] [sig-network]": ""}
 	if !maps.Equal(got, want) {
@@ -129,7 +135,7 @@ func TestARunThatWasInterruptedGoesOn(t *testing.T) {
 S [SKIPPED] [0.1 seconds]
 [sig-network] DNS should be slow [sig-network]
 • [INTERRUPTED] [7.1 seconds]
-`), time.Now(), p.note)
+`), time.Now(), false, p.note)
 	must.Do(t, p.Close())
 	if _, err := begin(dir, "that build", true); err == nil || !strings.Contains(err.Error(), "another build") {
 		t.Errorf("of another build: %v", err)
