@@ -6,7 +6,7 @@
 //	go run ./e2e/bench/systems -rounds 1 -supply enilab amazon-vpc-cni-k8s@1.23.0
 //
 // -supply compares what 250 pods on one node cost in requests to EC2, with secondary addresses and with prefixes: three
-// quarters of an hour a system and round. -in vm plays it in virtual machines, without root and whatever else the computer does, where a
+// quarters of an hour a system and round. -in vm plays it in virtual machines, whatever else the computer does, where a
 // round's number is its seed: requests are those of a computer that keeps up, and times are the virtual machine's.
 //
 // Each plays the two scenarios beside this file with enilab run --on netns --clock machine: real processes of theirs on this machine's kernel, in
