@@ -71,10 +71,12 @@ seeds: build ## every scenario with other seeds, and invented ones: SEEDS=1-20 S
 
 LABELS ?= !long
 TIMEOUT ?= $(if $(findstring long,$(subst !long,,$(LABELS))),3h,30m)
-e2e: ## pods and scenarios on kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
+e2e: ## pods and scenarios on kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs, PROCS=2 for two clusters at once; report in bin/e2e/junit.xml
 	@e2e/ready
 	@go test -c $(TAGS) -ldflags=-w -o bin/e2e/e2e.test ./e2e
-	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) -ginkgo.label-filter='$(LABELS)'
+	@$(if $(PROCS),go build -o bin/ginkgo github.com/onsi/ginkgo/v2/ginkgo)
+	@ENILAB_E2E=1 exec $(if $(PROCS),bin/ginkgo --procs=$(PROCS) -v --no-color --timeout=$(TIMEOUT) --label-filter='$(LABELS)' bin/e2e/e2e.test,\
+		bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) -ginkgo.label-filter='$(LABELS)')
 
 bench: build ## benchmarks on one core, then daemon and plugin on a real kernel, beside ptp, and beside whole other CNIs, then pods on kind
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)

@@ -16,8 +16,13 @@ import (
 	"github.com/enilab/enilab/sim/kind/cluster"
 )
 
-// clusterName is every cluster's: there is one at a time.
-const clusterName = "enilab-e2e"
+// clusterName is that of this process's clusters: each process has one at a time.
+func clusterName() string {
+	if suite, _ := GinkgoConfiguration(); suite.ParallelTotal > 1 {
+		return fmt.Sprintf("enilab-e2e-%d", suite.ParallelProcess)
+	}
+	return "enilab-e2e"
+}
 
 // Bounds on what is done once per cluster.
 const (
@@ -27,15 +32,14 @@ const (
 	rollLimit     = 4 * time.Minute
 )
 
-// site is what all clusters of a run share.
+// site is what all clusters of a process share.
 type site struct {
 	*options
 	production []byte // image archives
 	laboratory []byte
-	peer       []byte        // binary, see e2e/peer
-	daemon     []byte        // the broken one, see e2e/broken
-	traces     []trace       // of all clusters that there were
-	end        time.Duration // of the last one, on CLOCK_BOOTTIME
+	peer       []byte // binary, see e2e/peer
+	daemon     []byte // the broken one, see e2e/broken
+	traces     traces // of all clusters that there were
 }
 
 func imageOptions(laboratory bool) image.Options {
@@ -80,9 +84,9 @@ func say(line string) { GinkgoWriter.Println(time.Now().Format("15:04:05"), line
 // up makes the cluster, and sees to its end.
 func (b *bed) up(ctx SpecContext) {
 	if b.fresh {
-		got(cluster.Down(ctx, clusterName))
+		got(cluster.Down(ctx, clusterName()))
 	}
-	b.config.Name, b.config.Log = clusterName, say
+	b.config.Name, b.config.Log = clusterName(), say
 	c := got(cluster.Up(ctx, b.config))
 	b.Cluster = c
 	DeferCleanup(b.down, GracePeriod(downLimit))
@@ -142,12 +146,12 @@ func (b *bed) waitIfKept(ctx SpecContext) {
 // down removes the cluster.
 func (b *bed) down(ctx SpecContext) {
 	list, err := tracesOf(ctx, b.Cluster)
-	b.traces = append(b.traces, list...)
+	b.traces.Left = append(b.traces.Left, list...)
 	if b.isBroken {
 		err = errors.Join(err, b.hasStruck())
 	}
 	err = errors.Join(err, b.Close())
-	b.end = b.Now()
+	b.traces.End = b.Now()
 	check(err)
 }
 

@@ -79,7 +79,7 @@ func (s *site) describeFiles() {
 
 // load reads a file for world kind, and leaves out the variants that are another one's twin there.
 func (s *site) load(ctx context.Context, f *file) (*runner.Case, error) {
-	p := kind.Place(kind.Config{Context: ctx, Name: clusterName, Parts: cluster.Parts{Image: s.image}, Mutants: true,
+	p := kind.Place(kind.Config{Context: ctx, Name: clusterName(), Parts: cluster.Parts{Image: s.image}, Mutants: true,
 		Log: func(at time.Duration, text string) { say(fmt.Sprintf("%9.3fs  %s", at.Seconds(), text)) }})
 	name := f.name + ".scn"
 	data, err := scenarios.Files.ReadFile(name)
@@ -135,7 +135,7 @@ func (s *site) run(ctx SpecContext, c *runner.Case, m *mutants.Mutant) *runner.R
 			return func() {
 				b := &bed{site: s, Cluster: w.(*kind.World).Cluster()}
 				list, err := tracesOf(context.WithoutCancel(ctx), b.Cluster)
-				s.traces, errs = append(s.traces, list...), append(errs, err)
+				s.traces.Left, errs = append(s.traces.Left, list...), append(errs, err)
 				so := runner.SoFar(v, w, r)
 				if m == nil && (so.Break != nil || ctx.Err() != nil) {
 					dir := filepath.Join(s.artifacts, fileName(CurrentSpecReport().FullText()))
@@ -145,7 +145,7 @@ func (s *site) run(ctx SpecContext, c *runner.Case, m *mutants.Mutant) *runner.R
 				}
 			}
 		}})
-	s.end = clock.Boot().Now()
+	s.traces.End = clock.Boot().Now()
 	check(errors.Join(errs...))
 	say(r.Report())
 	return r

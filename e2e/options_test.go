@@ -14,6 +14,7 @@ type options struct {
 	proxies   []string // modes of kube-proxy, a cluster each
 	artifacts string   // folder
 	junit     string   // file
+	ends      string   // folder, in which each process of a run says what its clusters had
 	keep      bool
 	fresh     bool
 	broken    string // how the daemon is, see e2e/broken; empty: it is ours
@@ -34,6 +35,7 @@ func readOptions() (options, error) {
 		proxies:   proxyModes,
 		artifacts: os.Getenv("ENILAB_E2E_ARTIFACTS"),
 		junit:     filepath.Join(root, "bin/e2e/junit.xml"),
+		ends:      filepath.Join(root, "bin/e2e/traces"),
 		keep:      os.Getenv("ENILAB_E2E_KEEP") != "",
 		fresh:     os.Getenv("ENILAB_E2E_FRESH") != "",
 		broken:    os.Getenv("ENILAB_E2E_BROKEN"),

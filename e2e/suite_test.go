@@ -57,9 +57,6 @@ func TestE2E(t *testing.T) {
 	suite, reporter := GinkgoConfiguration()
 	reporter.JUnitReport = cmp.Or(reporter.JUnitReport, o.junit)
 	must.Do(t, os.MkdirAll(filepath.Dir(reporter.JUnitReport), 0o755))
-	if err := os.RemoveAll(o.artifacts); err != nil { // of an earlier run
-		t.Fatal(err)
-	}
 	if out, err := os.Stdout.Stat(); err != nil || out.Mode()&os.ModeCharDevice == 0 || os.Getenv("NO_COLOR") != "" {
 		reporter.NoColor = true
 	}
@@ -94,8 +91,12 @@ func surviveTerminal() {
 func describe(o *options) {
 	s := &site{options: o}
 	slices.SortStableFunc(groups, func(a, b group) int { return a.order() - b.order() })
-	BeforeSuite(s.build)
-	AfterSuite(s.nothingLeft)
+	SynchronizedBeforeSuite(func(SpecContext) {
+		for _, ofAnEarlierRun := range []string{o.artifacts, o.ends} {
+			check(os.RemoveAll(ofAnEarlierRun))
+		}
+	}, s.build)
+	SynchronizedAfterSuite(s.writeTraces, s.nothingLeft)
 	Describe("enilab", func() {
 		for i, proxy := range o.proxies {
 			Describe(fmt.Sprintf("with kube-proxy in %s mode", proxy), Ordered, ContinueOnFailure, Label(proxy), func() {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,9 +21,15 @@ import (
 
 // trace is one thing that a cluster had on this machine. Other people's containers and links come and go meanwhile, so it is not the whole
 // machine that is compared before and after.
-type trace struct{ kind, name string }
+type trace struct{ Kind, Name string }
 
-func (t trace) String() string { return t.kind + " " + t.name }
+func (t trace) String() string { return t.Kind + " " + t.Name }
+
+// traces are those of all clusters of a process, or of all processes.
+type traces struct {
+	Left []trace
+	End  time.Duration // of the last cluster, on CLOCK_BOOTTIME
+}
 
 // tracesOf are a cluster's that is up.
 func tracesOf(ctx context.Context, c *cluster.Cluster) ([]trace, error) {
@@ -111,8 +118,8 @@ func namespacesOf(pid string) ([]string, error) {
 	return out, nil
 }
 
-// left are those of the traces that are still there; the clusters ended then, on CLOCK_BOOTTIME.
-func left(ctx context.Context, traces []trace, end time.Duration) ([]string, error) {
+// there are those of the traces that are still there.
+func (all *traces) there(ctx context.Context) ([]string, error) {
 	ids := map[string][]string{}
 	for kind, args := range map[string][]string{
 		"container": {"container", "ls", "--all", "--quiet", "--no-trunc"},
@@ -124,20 +131,20 @@ func left(ctx context.Context, traces []trace, end time.Duration) ([]string, err
 			return nil, err
 		}
 	}
-	namespaces, err := allNamespaces(ids["container"], end)
+	namespaces, err := allNamespaces(ids["container"], all.End)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, t := range traces {
-		is := slices.Contains(ids[t.kind], t.name)
-		switch t.kind {
+	for _, t := range all.Left {
+		is := slices.Contains(ids[t.Kind], t.Name)
+		switch t.Kind {
 		case "namespace":
-			is = namespaces[t.name]
+			is = namespaces[t.Name]
 		case "link":
-			is = exists("/sys/class/net/" + t.name)
+			is = exists("/sys/class/net/" + t.Name)
 		case "file":
-			is = exists(t.name)
+			is = exists(t.Name)
 		}
 		if is {
 			out = append(out, t.String())
@@ -204,11 +211,23 @@ func inContainer(proc string, ids []string) bool {
 // leftLimit: the kernel ends namespaces in the background.
 const leftLimit = time.Minute
 
-// nothingLeft proves that nothing of the clusters is on this machine any more.
+// writeTraces hands on what this process's clusters had to the process that is the last.
+func (s *site) writeTraces(SpecContext) {
+	suite, _ := GinkgoConfiguration()
+	check(write(filepath.Join(s.ends, fmt.Sprintf("%d.json", suite.ParallelProcess)), got(json.Marshal(s.traces))))
+}
+
+// nothingLeft proves that nothing of all processes' clusters is on this machine any more.
 func (s *site) nothingLeft(ctx SpecContext) {
-	say(fmt.Sprintf("%d containers, networks, volumes, links, namespaces and files must be gone", len(s.traces)))
+	var all traces
+	for _, f := range got(filepath.Glob(filepath.Join(s.ends, "*.json"))) {
+		var of traces
+		check(json.Unmarshal(got(os.ReadFile(f)), &of))
+		all.Left, all.End = append(all.Left, of.Left...), max(all.End, of.End)
+	}
+	say(fmt.Sprintf("%d containers, networks, volumes, links, namespaces and files must be gone", len(all.Left)))
 	await(ctx, leftLimit, "everything of the clusters to be gone", func(ctx context.Context) (string, error) {
-		there, err := left(ctx, s.traces, s.end)
+		there, err := all.there(ctx)
 		if err != nil || len(there) == 0 {
 			return "", err
 		}

@@ -101,9 +101,7 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if w.hold, err = cluster.NewHold(w.cfg.Name, ""); err != nil {
 		return err
 	}
-	if cfg.VPC, cfg.Subnets, err = w.relocated(cfg.Name); err != nil {
-		return err
-	}
+	cfg.VPC, cfg.Subnets, cfg.Movable = w.scenario.CIDRs(), w.subnets(cfg.Name), true
 	cfg.Kubeconfig = w.hold.Kubeconfig
 	c, err := cluster.Up(w.ctx, cfg)
 	if err != nil {
@@ -140,26 +138,18 @@ func (w *World) cluster(seed uint64) cluster.Config {
 		Hooks: cluster.Hooks{Arrived: o.arrived, Asked: o.asked, Served: o.served, Happened: o.happened, Rebooted: o.rebooted}}
 }
 
-// relocated are the scenario's VPC and subnets on this machine, tagged for a cluster that has another name here.
-func (w *World) relocated(name string) ([]netip.Prefix, []sim.Subnet, error) {
-	s := w.scenario
-	used, err := cluster.UsedPrefixes(w.ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("which addresses does this machine use: %w", err)
-	}
-	vpc, subnets, err := cluster.Relocate(s.CIDRs(), s.AllSubnets(), used)
+// subnets are the scenario's, tagged for a cluster that has another name here.
+func (w *World) subnets(name string) []sim.Subnet {
+	subnets := slices.Clone(w.scenario.AllSubnets())
 	for i := range subnets {
 		subnets[i].Clusters = slices.Clone(subnets[i].Clusters)
 		for k, tag := range subnets[i].Clusters {
-			if tag == s.Name {
+			if tag == w.scenario.Name {
 				subnets[i].Clusters[k] = name
 			}
 		}
 	}
-	if first := subnets[0].CIDR; first != s.Subnet {
-		w.log("the scenario's subnet %v is %v on this machine", s.Subnet, first)
-	}
-	return vpc, subnets, err
+	return subnets
 }
 
 // maxPods is kubelet's limit. Custom networking leaves an ENI without pods, which the daemon of a node that may have more calls a mistake.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,9 +138,48 @@ func TestChooseLayout(t *testing.T) {
 	if l, err := c.chooseLayout(nil); err != nil || l.wire != c.Subnets[0].CIDR {
 		t.Errorf("the subnet %v is %v, %v", c.Subnets[0], l.wire, err)
 	}
-	c.VPC[0] = c.Subnets[0].CIDR
+	c.Movable, c.Log = true, func(string) {}
+	if l, err := c.chooseLayout(used); err != nil || l.wire != netip.MustParsePrefix("192.168.10.0/24") {
+		t.Errorf("a subnet that is in use, and may be moved, is %v, %v", l.wire, err)
+	}
+	c.VPC[0], c.Movable = c.Subnets[0].CIDR, false
 	if _, err := c.chooseLayout(nil); err == nil {
 		t.Error("the VPC is no larger than its subnet")
+	}
+}
+
+// TestTwoClustersAtOnce: where another process takes the addresses between the look and the deed, the cluster has others. What else Docker refuses is
+// an error.
+func TestTwoClustersAtOnce(t *testing.T) {
+	const client = `#!/bin/sh
+cd "${0%/*}"
+case "$1 $2" in
+"network ls") cat ids 2>/dev/null || :;;
+"network inspect") if [ -e going ]; then rm going ids; echo "no such network: n1" >&2; exit 1; fi; cat taken;;
+"network create") echo "$6" >>asked
+	if [ "$6" = 198.18.10.0/24 ]; then echo n1 >ids; echo "$6" >taken; echo "Pool overlaps with other one on this address space" >&2; exit 1; fi
+	if [ -e full ]; then echo "no space left on device" >&2; exit 1; fi;;
+esac`
+	bin := t.TempDir()
+	must.Do(t, os.WriteFile(filepath.Join(bin, "docker"), []byte(client), 0o700))
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	c := &Cluster{cfg: Config{Name: "second", VPC: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/16")},
+		Subnets: []sim.Subnet{{CIDR: netip.MustParsePrefix("198.18.10.0/24")}}, Movable: true, Log: func(string) {}}}
+	must.Do(t, c.makeNetwork(t.Context()))
+	if got := string(must.Get(os.ReadFile(filepath.Join(bin, "asked")))(t)); !strings.HasPrefix(got, "198.18.10.0/24\n") || got != "198.18.10.0/24\n"+c.layout.wire.String()+"\n" {
+		t.Errorf("it is %v, having asked for %q", c.layout.wire, got)
+	}
+	must.Do(t, os.WriteFile(filepath.Join(bin, "full"), nil, 0o600))
+	if err := c.makeNetwork(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("what Docker refuses for another reason: %v", err)
+	}
+	c.cfg.Movable = false
+	if err := c.makeNetwork(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another one") {
+		t.Errorf("a subnet that cannot be moved: %v", err)
+	}
+	must.Do(t, os.WriteFile(filepath.Join(bin, "going"), nil, 0o600))
+	if used := must.Get(usedPrefixes(t.Context()))(t); slices.Contains(used, netip.MustParsePrefix("198.18.10.0/24")) {
+		t.Errorf("a network that goes while it is looked at is still used: %v", used)
 	}
 }
 
@@ -231,7 +271,7 @@ func TestRelocate(t *testing.T) {
 		{"192.168.176.0/26", []netip.Prefix{p("192.168.0.0/16")}, "10.0.176.0/26"},
 	} {
 		in := netip.PrefixFrom(p(c.subnet).Addr(), 16).Masked()
-		vpc, subnets, err := Relocate([]netip.Prefix{in}, []sim.Subnet{{CIDR: p(c.subnet)}}, c.used)
+		vpc, subnets, err := relocate([]netip.Prefix{in}, []sim.Subnet{{CIDR: p(c.subnet)}}, c.used)
 		if err != nil || subnets[0].CIDR.String() != c.want || !vpc[0].Contains(subnets[0].CIDR.Addr()) {
 			t.Errorf("%s beside %v: %v in %v, %v; want %s", c.subnet, c.used, subnets, vpc, err, c.want)
 		}
@@ -239,42 +279,42 @@ func TestRelocate(t *testing.T) {
 	// Of several subnets, those in the block that moves move, and what is reserved in them.
 	blocks, subnets := []netip.Prefix{p("10.1.0.0/16"), p("10.96.0.0/16")}, []sim.Subnet{
 		{CIDR: p("10.1.0.0/27")}, {CIDR: p("10.96.1.0/24")}, {CIDR: p("10.1.2.0/24"), Nodes: true, Prefixes: []netip.Prefix{p("10.1.2.128/25")}}}
-	vpc, got, err := Relocate(blocks, subnets, []netip.Prefix{p("10.0.0.0/15")})
+	vpc, got, err := relocate(blocks, subnets, []netip.Prefix{p("10.0.0.0/15")})
 	if err != nil || vpc[0] != p("10.160.0.0/16") || got[0].CIDR != p("10.160.0.0/27") || got[1].CIDR != p("10.96.1.0/24") ||
 		got[2].CIDR != p("10.160.2.0/24") || got[2].Prefixes[0] != p("10.160.2.128/25") || subnets[2].Prefixes[0] != p("10.1.2.128/25") {
 		t.Errorf("moved to %v, %v, %v; the scenario has %v", vpc, got, err, subnets)
 	}
 	// A VPC that is smaller than a /16 goes where its subnet goes.
-	vpc, got, err = Relocate([]netip.Prefix{p("10.1.7.0/24")}, []sim.Subnet{{CIDR: p("10.1.7.64/26")}}, []netip.Prefix{p("10.0.0.0/15")})
+	vpc, got, err = relocate([]netip.Prefix{p("10.1.7.0/24")}, []sim.Subnet{{CIDR: p("10.1.7.64/26")}}, []netip.Prefix{p("10.0.0.0/15")})
 	if err != nil || vpc[0] != p("10.96.7.0/24") || got[0].CIDR != p("10.96.7.64/26") {
 		t.Errorf("moved to %v, %v, %v", vpc, got, err)
 	}
 	// One that is larger would have its subnets fall together.
 	large := []sim.Subnet{{CIDR: p("10.1.0.0/24")}, {CIDR: p("10.2.0.0/24"), Nodes: true}}
-	_, got, err = Relocate([]netip.Prefix{p("10.0.0.0/8")}, large, []netip.Prefix{p("10.0.0.0/15")})
+	_, got, err = relocate([]netip.Prefix{p("10.0.0.0/8")}, large, []netip.Prefix{p("10.0.0.0/15")})
 	if err == nil || !strings.Contains(err.Error(), "/16 or smaller") {
 		t.Errorf("moved to %v, %v", got, err)
 	}
 	small := []sim.Subnet{{CIDR: p("10.1.0.0/28")}}
-	if _, _, err := Relocate(blocks, small, nil); err == nil || !strings.Contains(err.Error(), "/27 or larger") {
+	if _, _, err := relocate(blocks, small, nil); err == nil || !strings.Contains(err.Error(), "/27 or larger") {
 		t.Errorf("nodes in %v: %v", small, err)
 	}
 	// The machines' block may be reserved for nothing else, nor may what a halved subnet has lost.
 	for _, reserved := range []string{"10.1.0.0/25", "10.1.128.0/17"} {
 		full := []sim.Subnet{{CIDR: p("10.1.0.0/16"), Prefixes: []netip.Prefix{p(reserved)}}}
-		if _, _, err := Relocate(blocks, full, nil); err == nil || !strings.Contains(err.Error(), "reserves") {
+		if _, _, err := relocate(blocks, full, nil); err == nil || !strings.Contains(err.Error(), "reserves") {
 			t.Errorf("prefixes of %s: %v", reserved, err)
 		}
 	}
 	subnets[1].Nodes = true
-	if _, _, err := Relocate(blocks, subnets, nil); err == nil || !strings.Contains(err.Error(), "first CIDR block") {
+	if _, _, err := relocate(blocks, subnets, nil); err == nil || !strings.Contains(err.Error(), "first CIDR block") {
 		t.Errorf("nodes in both blocks: %v", err)
 	}
 	var all []netip.Prefix
 	for _, s := range candidates {
 		all = append(all, p(s))
 	}
-	if _, _, err := Relocate([]netip.Prefix{p("10.0.0.0/16")}, []sim.Subnet{{CIDR: p("10.0.0.0/24")}}, all); err == nil || !strings.Contains(err.Error(), "remove a Docker network") {
+	if _, _, err := relocate([]netip.Prefix{p("10.0.0.0/16")}, []sim.Subnet{{CIDR: p("10.0.0.0/24")}}, all); err == nil || !strings.Contains(err.Error(), "remove a Docker network") {
 		t.Errorf("nothing is free: %v", err)
 	}
 }

@@ -28,6 +28,7 @@ type Config struct {
 	Secondaries int            // addresses beside the primary one that an instance has when it is launched
 	VPC         []netip.Prefix // its CIDR blocks; default: the first of a few /16 that nothing on this machine uses
 	Subnets     []sim.Subnet   // default: the VPC's first /20. The control plane is in the first one, workers as sim.Cluster.HomeOf says
+	Movable     bool           // where this machine uses the Subnets' addresses they have others: their sizes are what matters
 	Zones       int            // without Subnets: the workers are in so many zones in turn, a subnet in each; default 1
 	Latency     ec2.Latency    // of the calls
 	Throttle    ec2.Throttle   // of the account
@@ -87,7 +88,7 @@ func (c Config) withDefaults() (Config, error) {
 		errs = append(errs, fmt.Errorf("%d zones: 1 to %d are possible", c.Zones, mostZones))
 	}
 	for i, s := range c.Subnets {
-		if (i == 0 || s.Nodes) && (s.CIDR.Bits() > smallestHome || !s.CIDR.Addr().Is4()) {
+		if !c.Movable && (i == 0 || s.Nodes) && (s.CIDR.Bits() > smallestHome || !s.CIDR.Addr().Is4()) {
 			errs = append(errs, fmt.Errorf("subnet %v: an IPv4 prefix of /%d or larger is needed, for half of a smaller one would not do for the nodes' own addresses",
 				s.CIDR, smallestHome))
 		}
@@ -103,6 +104,16 @@ const MostWorkers = 9
 
 // chooseLayout takes the VPC that was asked for, or one that neither a route of the machine nor a Docker network uses.
 func (c *Config) chooseLayout(used []netip.Prefix) (layout, error) {
+	if c.Movable {
+		vpc, subnets, err := relocate(c.VPC, c.Subnets, used)
+		if err != nil {
+			return layout{}, err
+		}
+		if from, to := c.Subnets[0].CIDR, subnets[0].CIDR; from != to {
+			c.Log(fmt.Sprintf("the subnet %v is %v on this machine", from, to))
+		}
+		return layOut(vpc, subnets), nil
+	}
 	if len(c.VPC) > 0 {
 		subnets := c.Subnets
 		if len(subnets) == 0 {

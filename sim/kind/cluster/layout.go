@@ -105,9 +105,9 @@ func overlap(p netip.Prefix, used []netip.Prefix) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// Relocate gives a scenario's VPC and subnets other addresses when this machine uses those of its nodes: how large a subnet is matters to a scenario,
+// relocate gives a scenario's VPC and subnets other addresses when this machine uses those of its nodes: how large a subnet is matters to a scenario,
 // and not what it is called. A subnet as large as its VPC is halved: who looks at the pods from outside of it is in the other half.
-func Relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]netip.Prefix, []sim.Subnet, error) {
+func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]netip.Prefix, []sim.Subnet, error) {
 	vpc, subnets = slices.Clone(vpc), slices.Clone(subnets)
 	if vpc[0].Bits() < largestVPC {
 		return vpc, subnets, Lackingf("the scenario's VPC is %v: on kind, as in EC2, it is a /%d or smaller", vpc[0], largestVPC)

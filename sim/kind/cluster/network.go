@@ -25,8 +25,8 @@ const (
 // routerOf is the name of the container whose network namespace is the VPC's router.
 func routerOf(cluster string) string { return cluster + "-vpc" }
 
-// UsedPrefixes are those of Docker's networks, and of the machine's routes.
-func UsedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
+// usedPrefixes are those of Docker's networks, and of the machine's routes.
+func usedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 	out, err := routes()
 	if err != nil {
 		return nil, err
@@ -36,6 +36,9 @@ func UsedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 		return out, err
 	}
 	text, err := docker(ctx, append([]string{"network", "inspect", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}"}, strings.Fields(ids)...)...)
+	if missing(err) { // somebody has just removed one
+		return usedPrefixes(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -47,22 +50,25 @@ func UsedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// makeNetwork makes the network that is the nodes' subnets, and the container that holds the router's namespace. The network knows the cluster's folder,
-// for who removes them when this process is gone.
+// makeNetwork makes the network that is the nodes' subnets. It knows the cluster's folder, for who removes them when this process is gone.
 func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error {
 	self, err := registry.Self()
 	if err != nil {
 		return err
 	}
-	first := &l.homes[0]
-	_, err = docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.wire.String(), "--ip-range", first.machines.String(),
+	_, err = docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.wire.String(), "--ip-range", l.homes[0].machines.String(),
 		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", machine.JumboMTU), "--label", label+"="+c.Name,
 		"--label", ownerLabel+"="+ownerText(self), "--label", folderLabel+"="+folder, c.Name)
 	if err != nil {
 		return fmt.Errorf("make the Docker network %s with %v: %w", c.Name, l.wire, err)
 	}
-	_, err = docker(ctx, "run", "--detach", "--name", routerOf(c.Name), "--hostname", routerOf(c.Name), "--label", label+"="+c.Name,
-		"--network", c.Name, "--ip", first.router.String(), "--entrypoint", "sleep", c.NodeImage, "infinity")
+	return nil
+}
+
+// makeRouter makes the container that holds the router's namespace.
+func makeRouter(ctx context.Context, c *Config, l *layout) error {
+	_, err := docker(ctx, "run", "--detach", "--name", routerOf(c.Name), "--hostname", routerOf(c.Name), "--label", label+"="+c.Name,
+		"--network", c.Name, "--ip", l.homes[0].router.String(), "--entrypoint", "sleep", c.NodeImage, "infinity")
 	if err != nil {
 		return fmt.Errorf("make the router's container %s: %w", routerOf(c.Name), err)
 	}

@@ -64,21 +64,18 @@ func (c *Config) Possible(ctx context.Context) (err error) {
 }
 
 func (c *Cluster) up(ctx context.Context) error {
-	used, err := UsedPrefixes(ctx)
-	if err != nil {
-		return err
-	}
-	if c.layout, err = c.cfg.chooseLayout(used); err != nil {
-		return err
-	}
+	var err error
 	if c.temp, err = os.MkdirTemp("", folderName); err != nil {
+		return err
+	}
+	if err := c.makeNetwork(ctx); err != nil {
 		return err
 	}
 	for _, step := range []struct {
 		text string
 		do   func(context.Context) error
 	}{
-		{fmt.Sprintf("making the VPC's subnet %v, a Docker network", c.layout.wire), c.makeVPC},
+		{"making the VPC", c.makeVPC},
 		{"creating the cluster " + c.cfg.Name, c.makeCluster},
 		{"plugging its nodes into the VPC", c.plugNodes},
 	} {
@@ -90,9 +87,34 @@ func (c *Cluster) up(ctx context.Context) error {
 	return nil
 }
 
-// makeVPC makes the Docker network, the model of EC2, and the VPC.
+// makeNetwork makes the Docker network, of addresses that nothing uses. Who else looks at this moment finds the same: one of them has it, and
+// the other looks again.
+func (c *Cluster) makeNetwork(ctx context.Context) error {
+	for {
+		used, err := usedPrefixes(ctx)
+		if err != nil {
+			return fmt.Errorf("which addresses does this machine use: %w", err)
+		}
+		if c.layout, err = c.cfg.chooseLayout(used); err != nil {
+			return err
+		}
+		c.cfg.Log(fmt.Sprintf("making the VPC's subnet %v, a Docker network", c.layout.wire))
+		refused := makeNetwork(ctx, &c.cfg, &c.layout, c.temp)
+		if refused == nil {
+			return nil
+		}
+		if used, err = usedPrefixes(ctx); err != nil {
+			return errors.Join(refused, err)
+		}
+		if _, taken := overlap(c.layout.wire, used); !taken {
+			return refused
+		}
+	}
+}
+
+// makeVPC makes the model of EC2, and the VPC with its router.
 func (c *Cluster) makeVPC(ctx context.Context) error {
-	if err := makeNetwork(ctx, &c.cfg, &c.layout, c.temp); err != nil {
+	if err := makeRouter(ctx, &c.cfg, &c.layout); err != nil {
 		return err
 	}
 	pid, err := containerPID(ctx, routerOf(c.cfg.Name))
