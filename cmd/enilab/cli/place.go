@@ -79,7 +79,25 @@ func (l *cli) laboratory(f *runFlags, s *systems.System) (*runner.Place, error) 
 	}
 	p := netnsworld.Place(parts)
 	p.CNI, p.In = f.cni, f.inside
+	if f.inside != "" {
+		p.In += f.alike()
+	}
 	return p, nil
+}
+
+// alike are the flags that runner.Result does not know of. A virtual machine reads them in its own time: with one more or less the same seed is
+// another run.
+func (f *runFlags) alike() (flags string) {
+	for _, x := range []struct {
+		on   bool
+		flag string
+	}{{f.clock == clockLeap, "--clock leap"}, {f.json, "--json"}, {f.timeline, "--timeline"}, {f.first, "--stop-at-first"},
+		{f.out != "", "--out again"}, {f.reports.data != "", "--html again.html"}} {
+		if x.on {
+			flags += " " + x.flag
+		}
+	}
+	return flags
 }
 
 // findOnce is systems.Find, once for all variants and files, and in a virtual machine what was found outside.

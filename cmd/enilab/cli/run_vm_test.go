@@ -37,3 +37,23 @@ func TestMachineSweeps(t *testing.T) {
 		}
 	}
 }
+
+// TestAgainIsTheSameRunOfAMachine: a machine reads its flags in its own time, so the command that shows a run again has all of them.
+func TestAgainIsTheSameRunOfAMachine(t *testing.T) {
+	f := must.Get(scn.Parse("calm.scn", []byte(calm)))(t)
+	for _, c := range []struct {
+		flags runFlags
+		want  string
+	}{
+		{runFlags{clock: clockMachine}, "enilab run calm.scn --seed 3 --on netns --in vm"},
+		{runFlags{clock: clockLeap, json: true, timeline: true, first: true, out: "/tmp/x", reports: reports{data: "/tmp/y"}},
+			"enilab run calm.scn --seed 3 --on netns --in vm --clock leap --json --timeline --stop-at-first --out again --html again.html"},
+	} {
+		c.flags.inside, c.flags.in.given = "vm", true
+		place := must.Get((&cli{}).laboratory(&c.flags, nil))(t)
+		r := runner.Result{Case: &runner.Case{File: f, Place: place}, Seed: 3}
+		if got := r.Command(); got != c.want {
+			t.Errorf("again is\n%s\nexpected\n%s", got, c.want)
+		}
+	}
+}
