@@ -6,6 +6,7 @@
 //	make e2e LABELS='long || !long'              everything
 //	make e2e LABELS=datapath                     some of it: a label filter of Ginkgo's
 //	make e2e LABELS='datapath && !nftables'
+//	make e2e LABELS=long PROCS=2                 on two clusters at once
 //
 // # Clusters
 //
@@ -16,8 +17,11 @@
 // The scenario files have a cluster for each run of one, with the nodes that the file asks for (files_test.go), and 200 pods at once have one
 // of two m5.4xlarge (many_test.go).
 //
-// Whatever a cluster consists of is removed at its end, also after a failure, SIGINT or SIGTERM, and AfterSuite proves it. After SIGKILL
-// `enilab down --name enilab-e2e` removes it.
+// PROCS=N is N processes, by Ginkgo's own runner: each has a cluster at a time, enilab-e2e-1 to enilab-e2e-N, and takes the next container of specs when
+// it has ended one. What plays on kind waits more than it works; with more than a process for each core what waits for pods comes to its deadlines.
+//
+// Whatever a cluster consists of is removed at its end, also after a failure, SIGINT or SIGTERM, and AfterSuite proves it, once, when the last process
+// has no spec left. After SIGKILL `enilab down --name enilab-e2e` removes it.
 //
 // # Environment
 //
