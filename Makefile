@@ -75,7 +75,7 @@ e2e: ## pods and scenarios on kind clusters (root, Docker, KIND_NODE_IMAGE): LAB
 	@e2e/ready
 	@go test -c $(TAGS) -ldflags=-w -o bin/e2e/e2e.test ./e2e
 	@$(if $(PROCS),go build -o bin/ginkgo github.com/onsi/ginkgo/v2/ginkgo)
-	@ENILAB_E2E=1 exec $(if $(PROCS),bin/ginkgo --procs=$(PROCS) -v --no-color --timeout=$(TIMEOUT) --label-filter='$(LABELS)' bin/e2e/e2e.test,\
+	@ENILAB_E2E=1 exec $(if $(PROCS),e2e/atonce bin/ginkgo --procs=$(PROCS) -v --no-color --timeout=$(TIMEOUT) --label-filter='$(LABELS)' bin/e2e/e2e.test,\
 		bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) -ginkgo.label-filter='$(LABELS)')
 
 bench: build ## benchmarks on one core, then daemon and plugin on a real kernel, beside ptp, and beside whole other CNIs, then pods on kind
