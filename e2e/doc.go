@@ -18,7 +18,7 @@
 // of two m5.4xlarge (many_test.go).
 //
 // PROCS=N is N processes, by Ginkgo's own runner: each has a cluster at a time, enilab-e2e-1 to enilab-e2e-N, and takes the next container of specs when
-// it has ended one. What plays on kind waits more than it works; with more than a process for each core what waits for pods comes to its deadlines.
+// it has ended one.
 //
 // Whatever a cluster consists of is removed at its end, also after a failure, SIGINT or SIGTERM, and AfterSuite proves it, once, when the last process
 // has no spec left. After SIGKILL `enilab down --name enilab-e2e` removes it.

@@ -28,6 +28,8 @@ type Cluster struct {
 	temp   string // folder
 	net    *os.File
 
+	anothers bool // what Docker has of that name is another process's, and stays
+
 	network *vpc.Network
 	byInst  map[ec2.InstanceID]*Node
 
@@ -56,7 +58,7 @@ func (c *Cluster) Close() error {
 	if c.network != nil {
 		errs = append(errs, c.network.Close())
 	}
-	if c.cfg.Leave == nil || !c.cfg.Leave() {
+	if !c.anothers && (c.cfg.Leave == nil || !c.cfg.Leave()) {
 		errs = append(errs, remove(ctx, c.cfg.Name))
 	}
 	c.watchers.Wait()

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -148,15 +149,17 @@ func TestChooseLayout(t *testing.T) {
 	}
 }
 
-// TestTwoClustersAtOnce: where another process takes the addresses between the look and the deed, the cluster has others. What else Docker refuses is
-// an error.
+// TestTwoClustersAtOnce: where another process takes the addresses between the look and the deed, the cluster has others; where it takes the name,
+// there is none, and the other one's stays. What else Docker refuses is an error.
 func TestTwoClustersAtOnce(t *testing.T) {
 	const client = `#!/bin/sh
 cd "${0%/*}"
 case "$1 $2" in
 "network ls") cat ids 2>/dev/null || :;;
+"network rm"|"container ps"|"container rm") touch removed;;
 "network inspect") if [ -e going ]; then rm going ids; echo "no such network: n1" >&2; exit 1; fi; cat taken;;
 "network create") echo "$6" >>asked
+	if [ -e named ]; then echo "Error response from daemon: network with name second already exists" >&2; exit 1; fi
 	if [ "$6" = 198.18.10.0/24 ]; then echo n1 >ids; echo "$6" >taken; echo "Pool overlaps with other one on this address space" >&2; exit 1; fi
 	if [ -e full ]; then echo "no space left on device" >&2; exit 1; fi;;
 esac`
@@ -176,6 +179,14 @@ esac`
 	c.cfg.Movable = false
 	if err := c.makeNetwork(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another one") {
 		t.Errorf("a subnet that cannot be moved: %v", err)
+	}
+	must.Do(t, os.WriteFile(filepath.Join(bin, "named"), nil, 0o600))
+	c.cfg.Movable = true
+	if err := errors.Join(c.makeNetwork(t.Context()), c.Close()); err == nil || !strings.Contains(err.Error(), "enilab down --name second") {
+		t.Errorf("another process makes a cluster of that name: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(bin, "removed")); err == nil {
+		t.Error("another process's cluster was removed")
 	}
 	must.Do(t, os.WriteFile(filepath.Join(bin, "going"), nil, 0o600))
 	if used := must.Get(usedPrefixes(t.Context()))(t); slices.Contains(used, netip.MustParsePrefix("198.18.10.0/24")) {

@@ -80,6 +80,12 @@ func missing(err error) bool {
 	return errors.As(err, &d) && (strings.Contains(strings.ToLower(d.text), "no such") || strings.Contains(strings.ToLower(d.text), "not found"))
 }
 
+// isThere says that what was to be made has a name that something has.
+func isThere(err error) bool {
+	var d *dockerError
+	return errors.As(err, &d) && strings.Contains(d.text, "already exists")
+}
+
 // askDocker finds out whether Docker answers, and the architecture of its machine.
 func askDocker(ctx context.Context) (arch string, err error) {
 	if _, err := exec.LookPath("docker"); err != nil {

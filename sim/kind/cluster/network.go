@@ -50,8 +50,8 @@ func usedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// makeNetwork makes the network that is the nodes' subnets. It knows the cluster's folder, for who removes them when this process is gone.
-func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error {
+// createNetwork makes the network that is the nodes' subnets. It knows the cluster's folder, for who removes them when this process is gone.
+func createNetwork(ctx context.Context, c *Config, l *layout, folder string) error {
 	self, err := registry.Self()
 	if err != nil {
 		return err

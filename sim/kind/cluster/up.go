@@ -54,13 +54,17 @@ func (c *Config) Possible(ctx context.Context) (err error) {
 		return err
 	}
 	if what != "" {
-		return fmt.Errorf("a cluster named %s is already there (Docker has a %s of it): enilab down --name %[1]s removes it, or choose another name", c.Name, what)
+		return alreadyThere(c.Name, what)
 	}
 	arch, err := askDocker(ctx)
 	if err != nil {
 		return err
 	}
 	return nodeImage(ctx, c.NodeImage, arch, c.Log)
+}
+
+func alreadyThere(name, what string) error {
+	return fmt.Errorf("a cluster named %s is already there (Docker has a %s of it): enilab down --name %[1]s removes it, or choose another name", name, what)
 }
 
 func (c *Cluster) up(ctx context.Context) error {
@@ -99,9 +103,12 @@ func (c *Cluster) makeNetwork(ctx context.Context) error {
 			return err
 		}
 		c.cfg.Log(fmt.Sprintf("making the VPC's subnet %v, a Docker network", c.layout.wire))
-		refused := makeNetwork(ctx, &c.cfg, &c.layout, c.temp)
+		refused := createNetwork(ctx, &c.cfg, &c.layout, c.temp)
 		if refused == nil {
 			return nil
+		}
+		if c.anothers = isThere(refused); c.anothers {
+			return alreadyThere(c.cfg.Name, "network")
 		}
 		if used, err = usedPrefixes(ctx); err != nil {
 			return errors.Join(refused, err)
