@@ -29,7 +29,7 @@
 //	ENILAB_E2E_PROXY      iptables or nftables: only that cluster, with all specs
 //	ENILAB_E2E_BROKEN     same-address, no-del or down: the daemon is broken, see e2e/broken, and specs have to turn red
 //	ENILAB_E2E_ARTIFACTS  folder of what is kept of a spec that failed; default bin/e2e/artifacts
-//	ENILAB_E2E_KEEP       not empty: after a failure wait, with the cluster as it is, until interrupted
+//	ENILAB_E2E_KEEP       not empty: after a failure wait, with the cluster as it is, until interrupted (without PROCS, where nobody is told at once)
 //	ENILAB_E2E_FRESH      not empty: remove the cluster that an earlier run has left
 //	KIND_NODE_IMAGE       image of the nodes; default: kind's own
 //
