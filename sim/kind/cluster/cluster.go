@@ -28,7 +28,7 @@ type Cluster struct {
 	temp   string // folder
 	net    *os.File
 
-	anothers bool // what Docker has of that name is another process's, and stays
+	made bool // the Docker network is: what else has the cluster's name is this process's, too
 
 	network *vpc.Network
 	byInst  map[ec2.InstanceID]*Node
@@ -58,7 +58,12 @@ func (c *Cluster) Close() error {
 	if c.network != nil {
 		errs = append(errs, c.network.Close())
 	}
-	if !c.anothers && (c.cfg.Leave == nil || !c.cfg.Leave()) {
+	made, err := c.made, error(nil)
+	if !made && c.temp != "" { // Docker may have made it for who did not wait for the answer
+		made, err = networkOf(ctx, c.temp)
+		errs = append(errs, err)
+	}
+	if made && (c.cfg.Leave == nil || !c.cfg.Leave()) {
 		errs = append(errs, remove(ctx, c.cfg.Name))
 	}
 	c.watchers.Wait()

@@ -2,13 +2,11 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -154,43 +152,58 @@ func TestChooseLayout(t *testing.T) {
 func TestTwoClustersAtOnce(t *testing.T) {
 	const client = `#!/bin/sh
 cd "${0%/*}"
-case "$1 $2" in
-"network ls") cat ids 2>/dev/null || :;;
-"network rm"|"container ps"|"container rm") touch removed;;
-"network inspect") if [ -e going ]; then rm going ids; echo "no such network: n1" >&2; exit 1; fi; cat taken;;
-"network create") echo "$6" >>asked
-	if [ -e named ]; then echo "Error response from daemon: network with name second already exists" >&2; exit 1; fi
-	if [ "$6" = 198.18.10.0/24 ]; then echo n1 >ids; echo "$6" >taken; echo "Pool overlaps with other one on this address space" >&2; exit 1; fi
-	if [ -e full ]; then echo "no space left on device" >&2; exit 1; fi;;
+refuse() { echo "Error response from daemon: $*" >&2; exit 1; }
+case "$*" in
+"network ls "*enilab.folder=*) cat mine 2>/dev/null || :;;
+"network ls "*) cat ids 2>/dev/null || :;;
+"network inspect "*) if [ -e going ]; then rm going ids; refuse no such network: n1; fi; cat taken;;
+"network create "*) echo "$6" >>asked
+	if [ -e first ]; then mv first ids; echo "$6" >taken; refuse Pool overlaps with other one on this address space; fi
+	if [ -e unlisted ]; then rm unlisted; refuse Pool overlaps with other one on this address space; fi
+	if [ -e named ]; then refuse network with name second already exists; fi
+	if [ -e full ]; then refuse no space left on device; fi;;
+"container ps "*) touch removed;;
 esac`
-	bin := t.TempDir()
-	must.Do(t, os.WriteFile(filepath.Join(bin, "docker"), []byte(client), 0o700))
-	t.Setenv("PATH", bin+":/usr/bin:/bin")
-	c := &Cluster{cfg: Config{Name: "second", VPC: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/16")},
-		Subnets: []sim.Subnet{{CIDR: netip.MustParsePrefix("198.18.10.0/24")}}, Movable: true, Log: func(string) {}}}
-	must.Do(t, c.makeNetwork(t.Context()))
-	if got := string(must.Get(os.ReadFile(filepath.Join(bin, "asked")))(t)); !strings.HasPrefix(got, "198.18.10.0/24\n") || got != "198.18.10.0/24\n"+c.layout.wire.String()+"\n" {
-		t.Errorf("it is %v, having asked for %q", c.layout.wire, got)
-	}
-	must.Do(t, os.WriteFile(filepath.Join(bin, "full"), nil, 0o600))
-	if err := c.makeNetwork(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
-		t.Errorf("what Docker refuses for another reason: %v", err)
-	}
-	c.cfg.Movable = false
-	if err := c.makeNetwork(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another one") {
-		t.Errorf("a subnet that cannot be moved: %v", err)
-	}
-	must.Do(t, os.WriteFile(filepath.Join(bin, "named"), nil, 0o600))
-	c.cfg.Movable = true
-	if err := errors.Join(c.makeNetwork(t.Context()), c.Close()); err == nil || !strings.Contains(err.Error(), "enilab down --name second") {
-		t.Errorf("another process makes a cluster of that name: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(bin, "removed")); err == nil {
-		t.Error("another process's cluster was removed")
-	}
-	must.Do(t, os.WriteFile(filepath.Join(bin, "going"), nil, 0o600))
-	if used := must.Get(usedPrefixes(t.Context()))(t); slices.Contains(used, netip.MustParsePrefix("198.18.10.0/24")) {
-		t.Errorf("a network that goes while it is looked at is still used: %v", used)
+	subnet := netip.MustParsePrefix("198.18.10.0/24")
+	for name, c := range map[string]struct {
+		files   string
+		fixed   bool
+		asked   int    // how often
+		want    string // of the error
+		removed bool
+	}{
+		"nobody else":         {asked: 1, removed: true},
+		"the addresses":       {files: "first", asked: 2, removed: true},
+		"and cannot be moved": {files: "first", fixed: true, asked: 1, want: "choose another one"},
+		"not listed yet":      {files: "unlisted", asked: 2, removed: true},
+		"the name":            {files: "named", asked: 1, want: "enilab down --name second"},
+		"addresses and name":  {files: "first named", asked: 2, want: "enilab down --name second"},
+		"another reason":      {files: "full", asked: 1, want: "no space left"},
+		"made without a word": {files: "full mine", asked: 1, want: "no space left", removed: true},
+		"one goes meanwhile":  {files: "first going", asked: 2, removed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bin := t.TempDir()
+			must.Do(t, os.WriteFile(filepath.Join(bin, "docker"), []byte(client), 0o700))
+			for _, f := range strings.Fields(c.files) {
+				must.Do(t, os.WriteFile(filepath.Join(bin, f), []byte("n1\n"), 0o600))
+			}
+			t.Setenv("PATH", bin+":/usr/bin:/bin")
+			k := &Cluster{temp: t.TempDir(), cfg: Config{Name: "second", VPC: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/16")},
+				Subnets: []sim.Subnet{{CIDR: subnet}}, Movable: !c.fixed, Log: func(string) {}}}
+			err := k.makeNetwork(t.Context())
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("expected %q, found %v", c.want, err)
+			}
+			asked := strings.Fields(string(must.Get(os.ReadFile(filepath.Join(bin, "asked")))(t)))
+			if len(asked) != c.asked || asked[0] != subnet.String() || asked[len(asked)-1] != k.layout.wire.String() && !c.fixed {
+				t.Errorf("asked Docker for %q, expected %d times, and to have %v", asked, c.asked, k.layout.wire)
+			}
+			must.Do(t, k.Close())
+			if _, err := os.Stat(filepath.Join(bin, "removed")); (err == nil) != c.removed {
+				t.Errorf("what Docker has of that name was removed: %t, expected %t", err == nil, c.removed)
+			}
+		})
 	}
 }
 

@@ -80,10 +80,10 @@ func missing(err error) bool {
 	return errors.As(err, &d) && (strings.Contains(strings.ToLower(d.text), "no such") || strings.Contains(strings.ToLower(d.text), "not found"))
 }
 
-// isThere says that what was to be made has a name that something has.
-func isThere(err error) bool {
+// refusedFor says whether Docker has refused something with these words.
+func refusedFor(err error, words string) bool {
 	var d *dockerError
-	return errors.As(err, &d) && strings.Contains(d.text, "already exists")
+	return errors.As(err, &d) && strings.Contains(d.text, words)
 }
 
 // askDocker finds out whether Docker answers, and the architecture of its machine.

@@ -65,6 +65,12 @@ func createNetwork(ctx context.Context, c *Config, l *layout, folder string) err
 	return nil
 }
 
+// networkOf says whether there is a network that knows a cluster's folder.
+func networkOf(ctx context.Context, folder string) (bool, error) {
+	ids, err := docker(ctx, "network", "ls", "--quiet", "--filter", "label="+folderLabel+"="+folder)
+	return ids != "", err
+}
+
 // makeRouter makes the container that holds the router's namespace.
 func makeRouter(ctx context.Context, c *Config, l *layout) error {
 	_, err := docker(ctx, "run", "--detach", "--name", routerOf(c.Name), "--hostname", routerOf(c.Name), "--label", label+"="+c.Name,

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -91,10 +92,16 @@ func (c *Cluster) up(ctx context.Context) error {
 	return nil
 }
 
+// looks is how often addresses are looked for, with a pause in between: Docker refuses what overlaps a network that it makes, and does not list that one yet.
+const (
+	looks     = 50
+	lookPause = 100 * time.Millisecond
+)
+
 // makeNetwork makes the Docker network, of addresses that nothing uses. Who else looks at this moment finds the same: one of them has it, and
 // the other looks again.
 func (c *Cluster) makeNetwork(ctx context.Context) error {
-	for {
+	for look := 1; ; look++ {
 		used, err := usedPrefixes(ctx)
 		if err != nil {
 			return fmt.Errorf("which addresses does this machine use: %w", err)
@@ -103,18 +110,19 @@ func (c *Cluster) makeNetwork(ctx context.Context) error {
 			return err
 		}
 		c.cfg.Log(fmt.Sprintf("making the VPC's subnet %v, a Docker network", c.layout.wire))
-		refused := createNetwork(ctx, &c.cfg, &c.layout, c.temp)
-		if refused == nil {
+		switch err := createNetwork(ctx, &c.cfg, &c.layout, c.temp); {
+		case err == nil:
+			c.made = true
 			return nil
-		}
-		if c.anothers = isThere(refused); c.anothers {
+		case refusedFor(err, "already exists"):
 			return alreadyThere(c.cfg.Name, "network")
+		case look == looks || !refusedFor(err, "overlaps"):
+			return err
 		}
-		if used, err = usedPrefixes(ctx); err != nil {
-			return errors.Join(refused, err)
-		}
-		if _, taken := overlap(c.layout.wire, used); !taken {
-			return refused
+		select {
+		case <-time.After(lookPause):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
