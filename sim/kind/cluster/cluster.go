@@ -58,12 +58,7 @@ func (c *Cluster) Close() error {
 	if c.network != nil {
 		errs = append(errs, c.network.Close())
 	}
-	made, err := c.made, error(nil)
-	if !made && c.temp != "" { // Docker may have made it for who did not wait for the answer
-		made, err = networkOf(ctx, c.temp)
-		errs = append(errs, err)
-	}
-	if made && (c.cfg.Leave == nil || !c.cfg.Leave()) {
+	if c.made && (c.cfg.Leave == nil || !c.cfg.Leave()) {
 		errs = append(errs, remove(ctx, c.cfg.Name))
 	}
 	c.watchers.Wait()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
@@ -154,7 +155,6 @@ func TestTwoClustersAtOnce(t *testing.T) {
 cd "${0%/*}"
 refuse() { echo "Error response from daemon: $*" >&2; exit 1; }
 case "$*" in
-"network ls "*enilab.folder=*) cat mine 2>/dev/null || :;;
 "network ls "*) cat ids 2>/dev/null || :;;
 "network inspect "*) if [ -e going ]; then rm going ids; refuse no such network: n1; fi; cat taken;;
 "network create "*) echo "$6" >>asked
@@ -179,7 +179,6 @@ esac`
 		"the name":            {files: "named", asked: 1, want: "enilab down --name second"},
 		"addresses and name":  {files: "first named", asked: 2, want: "enilab down --name second"},
 		"another reason":      {files: "full", asked: 1, want: "no space left"},
-		"made without a word": {files: "full mine", asked: 1, want: "no space left", removed: true},
 		"one goes meanwhile":  {files: "first going", asked: 2, removed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,6 +203,33 @@ esac`
 				t.Errorf("what Docker has of that name was removed: %t, expected %t", err == nil, c.removed)
 			}
 		})
+	}
+}
+
+// TestInterruptedWhileDockerMakesIt: Docker goes on when its client is ended, and what it made then would be left.
+func TestInterruptedWhileDockerMakesIt(t *testing.T) {
+	bin := t.TempDir()
+	begun, done := filepath.Join(bin, "begun"), filepath.Join(bin, "done")
+	must.Do(t, os.WriteFile(filepath.Join(bin, "docker"), fmt.Appendf(nil, `#!/bin/sh
+if [ "$2" = create ]; then touch %s; until [ -e %s ]; do sleep 0.01; done; fi`, begun, done), 0o700))
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	ctx, interrupt := context.WithCancel(t.Context())
+	k := &Cluster{cfg: Config{Name: "t", VPC: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/16")},
+		Subnets: []sim.Subnet{{CIDR: netip.MustParsePrefix("198.18.10.0/24")}}, Log: func(string) {}}}
+	ended := make(chan error)
+	go func() { ended <- k.makeNetwork(ctx) }()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(begun); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("Docker was not asked for a network for a minute")
+		}
+	}
+	interrupt()
+	must.Do(t, os.WriteFile(done, nil, 0o600))
+	if err := <-ended; err != nil || !k.made {
+		t.Errorf("it is %t that the network is known: %v", k.made, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -24,6 +25,7 @@ func Lackingf(format string, args ...any) error { return &Lacking{fmt.Sprintf(fo
 // docker runs Docker's client and returns what it printed, without the last newline.
 func docker(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Control-C is for who asks Docker
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
@@ -33,6 +35,15 @@ func docker(ctx context.Context, args ...string) (string, error) {
 		return "", &dockerError{strings.Join(args[:min(2, len(args))], " "), firstLine(errOut.String()), err}
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+// dockerMakes is docker for what makes something: it hears the answer although ctx ends, for Docker goes on when its client has ended, and what it has
+// made then nobody knows of.
+func dockerMakes(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	defer cancel()
+	_, err := docker(ctx, args...)
+	return err
 }
 
 // restartContainer restarts a container. Docker gives up ten seconds after it has killed one, which on a busy machine a node's many processes do

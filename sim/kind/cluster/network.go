@@ -56,7 +56,7 @@ func createNetwork(ctx context.Context, c *Config, l *layout, folder string) err
 	if err != nil {
 		return err
 	}
-	_, err = docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.wire.String(), "--ip-range", l.homes[0].machines.String(),
+	err = dockerMakes(ctx, "network", "create", "--driver", "bridge", "--subnet", l.wire.String(), "--ip-range", l.homes[0].machines.String(),
 		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", machine.JumboMTU), "--label", label+"="+c.Name,
 		"--label", ownerLabel+"="+ownerText(self), "--label", folderLabel+"="+folder, c.Name)
 	if err != nil {
@@ -65,15 +65,9 @@ func createNetwork(ctx context.Context, c *Config, l *layout, folder string) err
 	return nil
 }
 
-// networkOf says whether there is a network that knows a cluster's folder.
-func networkOf(ctx context.Context, folder string) (bool, error) {
-	ids, err := docker(ctx, "network", "ls", "--quiet", "--filter", "label="+folderLabel+"="+folder)
-	return ids != "", err
-}
-
 // makeRouter makes the container that holds the router's namespace.
 func makeRouter(ctx context.Context, c *Config, l *layout) error {
-	_, err := docker(ctx, "run", "--detach", "--name", routerOf(c.Name), "--hostname", routerOf(c.Name), "--label", label+"="+c.Name,
+	err := dockerMakes(ctx, "run", "--detach", "--name", routerOf(c.Name), "--hostname", routerOf(c.Name), "--label", label+"="+c.Name,
 		"--network", c.Name, "--ip", l.homes[0].router.String(), "--entrypoint", "sleep", c.NodeImage, "infinity")
 	if err != nil {
 		return fmt.Errorf("make the router's container %s: %w", routerOf(c.Name), err)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/wait"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/vpc"
@@ -119,10 +120,8 @@ func (c *Cluster) makeNetwork(ctx context.Context) error {
 		case look == looks || !refusedFor(err, "overlaps"):
 			return err
 		}
-		select {
-		case <-time.After(lookPause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait.For(ctx, lookPause); err != nil {
+			return err
 		}
 	}
 }
