@@ -25,7 +25,7 @@ type Place struct {
 	Given []string
 	// CNI is the word that has it played again.
 	CNI string
-	// In is the word that makes the machine of the run again, such as vm; empty: this machine.
+	// In is what makes the machine of the run again: a word, such as vm, and flags that it reads; empty: this machine.
 	In string
 	// Resolve finds a system that a line upgrades to, before anything runs; nil: the place exchanges none.
 	Resolve func(name string) error

@@ -362,34 +362,39 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// cpuWait is how long a process has waited for a CPU, that of its threads that waited longest, and whether one of them would run now: what the kernel
-// counts grows once a thread has its CPU, and not while it waits. 0 where the kernel does not count it (proc(5), schedstat and stat).
-func cpuWait(pid int) (longest time.Duration, ready bool) {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	for _, thread := range threads {
+// cpuWait is how long a process has waited for a CPU, that of its threads that waited longest; 0 where the kernel does not count it (proc(5), schedstat).
+func cpuWait(pid int) (longest time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, name := range threads {
 		var ran, waited time.Duration
-		if f, err := os.Open(filepath.Join(thread, "schedstat")); err == nil {
+		if f, err := os.Open(name); err == nil {
 			_, _ = fmt.Fscan(f, (*int64)(&ran), (*int64)(&waited))
 			f.Close()
 		}
 		longest = max(longest, waited)
-		stat, _ := os.ReadFile(filepath.Join(thread, "stat"))
-		ready = ready || bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" R")) // what is before is a name, in which anything may stand
 	}
-	return longest, ready
+	return longest
+}
+
+// wouldRun says whether a thread of a process has a CPU, or waits for one: cpuWait grows once it has it, and not while it waits (proc(5), stat).
+func wouldRun(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	return slices.ContainsFunc(threads, func(name string) bool {
+		stat, _ := os.ReadFile(name)
+		return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" R")) // what is before is a name, in which anything may stand
+	})
 }
 
 // stuck says why a machine is given up; "" is that it is not.
 func (r *run) stuck(emulator int) string {
-	at, spent := time.Now(), cpuTime(emulator)
-	waited, ready := cpuWait(emulator)
+	at, spent, waited := time.Now(), cpuTime(emulator), cpuWait(emulator)
 	size, _ := r.console.Seek(0, io.SeekEnd) // the emulator has a file description of its own
 	sign := [3]int64{size, int64(r.channel.noted(aliveAt)), int64(r.channel.at)}
 	if sign != r.sign {
 		r.sign, r.heard, r.spent, r.waited = sign, at, spent, waited
 	}
 	switch {
-	case r.Quiet > 0 && (spent-r.spent > r.Quiet || !ready && at.Sub(r.heard)-(waited-r.waited) > starved*r.Quiet):
+	case r.Quiet > 0 && (spent-r.spent > r.Quiet || at.Sub(r.heard)-(waited-r.waited) > starved*r.Quiet && !wouldRun(emulator)):
 		return fmt.Sprintf("the virtual machine hangs: nothing was heard of it for %v, in which its emulator worked for %v and waited for a CPU for %v, not even that it is alive",
 			at.Sub(r.heard).Round(time.Second), (spent - r.spent).Round(time.Second), (waited - r.waited).Round(time.Second))
 	case r.Timeout > 0 && at.Sub(r.began) > r.Timeout:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	netnsworld "github.com/enilab/enilab/sim/netns"
@@ -87,14 +88,27 @@ func (l *cli) laboratory(f *runFlags, s *systems.System) (*runner.Place, error) 
 
 // alike are the flags that runner.Result does not know of. A virtual machine reads them in its own time: with one more or less the same seed is
 // another run.
-func (f *runFlags) alike() (flags string) {
+func (f *runFlags) alike() string {
+	flags := append([]string{""}, f.telling(f.json)...)
 	for _, x := range []struct {
 		on   bool
 		flag string
-	}{{f.clock == clockLeap, "--clock leap"}, {f.json, "--json"}, {f.timeline, "--timeline"}, {f.first, "--stop-at-first"},
-		{f.out != "", "--out again"}, {f.reports.data != "", "--html again.html"}} {
+	}{{f.clock == clockLeap, "--clock leap"}, {f.out != "", "--out again"}, {f.reports.data != "", "--html again.html"}} {
 		if x.on {
-			flags += " " + x.flag
+			flags = append(flags, x.flag)
+		}
+	}
+	return strings.Join(flags, " ")
+}
+
+// telling are the flags of how a run is told, and how far it goes.
+func (f *runFlags) telling(asJSON bool) (flags []string) {
+	for _, x := range []struct {
+		on   bool
+		flag string
+	}{{asJSON, "--json"}, {f.timeline, "--timeline"}, {f.first, "--stop-at-first"}} {
+		if x.on {
+			flags = append(flags, x.flag)
 		}
 	}
 	return flags

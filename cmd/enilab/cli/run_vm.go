@@ -156,12 +156,11 @@ func (m *machines) take() error {
 func (m *machines) play(seed uint64, asJSON bool) *vm.Play {
 	f := m.f
 	clock := cmp.Or(f.clock, clockMachine)
-	flags := []string{"--clock", string(clock)}
+	flags := append([]string{"--clock", string(clock)}, f.telling(asJSON)...)
 	for _, x := range []struct {
 		on   bool
 		flag string
-	}{{asJSON, "--json"}, {f.blind, "--without-books"}, {f.timeline, "--timeline"}, {f.first, "--stop-at-first"},
-		{f.against != "", "--against=" + f.against}, {f.cni != "", "--cni=" + f.cni}} {
+	}{{f.blind, "--without-books"}, {f.against != "", "--against=" + f.against}, {f.cni != "", "--cni=" + f.cni}} {
 		if x.on {
 			flags = append(flags, x.flag)
 		}

@@ -47,7 +47,7 @@ func TestAgainIsTheSameRunOfAMachine(t *testing.T) {
 	}{
 		{runFlags{clock: clockMachine}, "enilab run calm.scn --seed 3 --on netns --in vm"},
 		{runFlags{clock: clockLeap, json: true, timeline: true, first: true, out: "/tmp/x", reports: reports{data: "/tmp/y"}},
-			"enilab run calm.scn --seed 3 --on netns --in vm --clock leap --json --timeline --stop-at-first --out again --html again.html"},
+			"enilab run calm.scn --seed 3 --on netns --in vm --json --timeline --stop-at-first --clock leap --out again --html again.html"},
 	} {
 		c.flags.inside, c.flags.in.given = "vm", true
 		place := must.Get((&cli{}).laboratory(&c.flags, nil))(t)

@@ -32,19 +32,18 @@ func usedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 		return nil, err
 	}
 	ids, err := docker(ctx, "network", "ls", "--quiet")
-	if err != nil || ids == "" {
-		return out, err
-	}
-	text, err := docker(ctx, append([]string{"network", "inspect", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}"}, strings.Fields(ids)...)...)
-	if missing(err) { // somebody has just removed one
-		return usedPrefixes(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range strings.Fields(text) {
-		if p, err := netip.ParsePrefix(f); err == nil {
-			out = append(out, p)
+	for _, id := range strings.Fields(ids) {
+		text, err := docker(ctx, "network", "inspect", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}", id)
+		if err != nil && !missing(err) { // else somebody has just removed it
+			return nil, err
+		}
+		for _, f := range strings.Fields(text) {
+			if p, err := netip.ParsePrefix(f); err == nil {
+				out = append(out, p)
+			}
 		}
 	}
 	return out, nil

@@ -93,7 +93,8 @@ func (c *Cluster) up(ctx context.Context) error {
 	return nil
 }
 
-// looks is how often addresses are looked for, with a pause in between: Docker refuses what overlaps a network that it makes, and does not list that one yet.
+// looks is how often addresses are looked for, with a pause in between: Docker refuses what overlaps a network that it makes, and does not list that
+// one yet.
 const (
 	looks     = 50
 	lookPause = 100 * time.Millisecond
